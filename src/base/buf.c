@@ -1,0 +1,107 @@
+#include "base/buf.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+buf_init(struct buf *b)
+{
+	*b = (struct buf){ 0 };
+}
+
+void
+buf_release(struct buf *b)
+{
+	free(b->p);
+	buf_init(b);
+}
+
+void
+buf_reset(struct buf *b)
+{
+	b->len = 0;
+	b->failed = false;
+}
+
+bool
+buf_reserve(struct buf *b, size_t more)
+{
+	size_t cap = b->cap < 256 ? 256 : b->cap;
+	char *grown;
+
+	if (more <= b->cap - b->len)
+		return true;
+	if (more > SIZE_MAX / 4 - b->len) {
+		b->failed = true;
+		return false;
+	}
+	while (cap - b->len < more)
+		cap *= 2;
+	grown = realloc(b->p, cap);
+	if (grown == NULL) {
+		b->failed = true;
+		return false;
+	}
+	b->p = grown;
+	b->cap = cap;
+	return true;
+}
+
+void
+buf_add(struct buf *b, const void *bytes, size_t len)
+{
+	if (len == 0 || !buf_reserve(b, len))
+		return;
+	memcpy(b->p + b->len, bytes, len);
+	b->len += len;
+}
+
+void
+buf_add_str(struct buf *b, struct str s)
+{
+	buf_add(b, s.p, s.len);
+}
+
+void
+buf_add_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void
+buf_addf(struct buf *b, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (n < 0 || !buf_reserve(b, (size_t)n + 1)) {
+		b->failed = true;
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(b->p + b->len, (size_t)n + 1, format, args);
+	va_end(args);
+	b->len += (size_t)n;
+}
+
+void
+buf_consume(struct buf *b, size_t n)
+{
+	assert(n <= b->len);
+	b->len -= n;
+	if (n > 0 && b->len > 0)
+		memmove(b->p, b->p + n, b->len);
+}
+
+struct str
+buf_str(const struct buf *b)
+{
+	return (struct str){ b->p, b->len };
+}

@@ -1,0 +1,38 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+#define POLL_MS_MAX (24 * 60 * 60 * 1000)
+
+static int64_t
+read_clock(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t
+clock_mono_us(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t
+clock_real_us(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+int
+clock_poll_ms(int64_t deadline_us)
+{
+	int64_t left_us = deadline_us - clock_mono_us();
+
+	if (left_us <= 0)
+		return 0;
+	if (left_us >= (int64_t)POLL_MS_MAX * 1000)
+		return POLL_MS_MAX;
+	return (int)((left_us + 999) / 1000);
+}

@@ -1,0 +1,208 @@
+/*
+ * config: the configuration file, read strictly.
+ *
+ * config_load reads FILE (and what it includes), reports every error and
+ * warning it finds to the caller, and gives a generation: immutable, shared
+ * by threads, freed when its last reference goes. All that a generation
+ * points to belongs to it.
+ *
+ * Every option is a row of options.def; reading, defaults, bounds,
+ * `sluice options` and conf/sluice.ini come from that table.
+ */
+#ifndef SLUICE_CONFIG_H
+#define SLUICE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "pure/address.h"
+#include "pure/algorithm.h"
+#include "pure/key.h"
+#include "pure/match.h"
+#include "pure/rate.h"
+
+#define CONFIG_NAME_MAX 32
+
+/* A list of strings, in file order. */
+struct config_list {
+	size_t n;
+	char **at;
+};
+
+struct config_cidrs {
+	size_t n;
+	struct cidr *at;
+};
+
+/* host, path and method of a limit or a backend; NULL: all. */
+struct config_match {
+	struct match *host;
+	struct match *path;
+	struct match *method;
+};
+
+/* Where a socket is, listened on or connected to. */
+struct config_address {
+	enum { CONFIG_UNIX, CONFIG_TCP } kind;
+	char *host; /* the path, or the address without brackets */
+	uint16_t port;
+	char *text; /* as written, for messages */
+};
+
+struct config_addresses {
+	size_t n;
+	struct config_address *at;
+};
+
+struct config_gateway {
+	struct config_addresses listen;
+	uint64_t socket_mode; /* octal in the file */
+	char *socket_user;    /* NULL: not given */
+	char *socket_group;
+	struct config_list peer_uids; /* numbers or user names */
+	char *user;
+	char *group;
+	uint64_t threads;
+	uint64_t max_connections;
+	uint64_t ipv4_prefix;
+	uint64_t ipv6_prefix;
+	int64_t head_timeout_us;
+	int64_t body_timeout_us;
+	uint64_t max_head_bytes;
+	uint64_t max_body_bytes;
+	uint64_t spool_memory_bytes;
+	uint64_t spool_total_bytes;
+	char *spool_directory;
+	int64_t shutdown_timeout_us;
+};
+
+enum config_store_kind {
+	CONFIG_STORE_NONE,
+	CONFIG_STORE_MEMORY,
+	CONFIG_STORE_REDIS
+};
+
+struct config_store {
+	enum config_store_kind kind; /* from address */
+	char *address;               /* as written; NULL: not given */
+	char *username;
+	char *password; /* from password or password_file */
+	char *password_file;
+	char *prefix;
+	int64_t timeout_us;
+	int64_t connect_timeout_us;
+	uint64_t connections;
+	uint64_t breaker_failures;
+	int64_t breaker_cooldown_us;
+	char *alert_command;
+	char *key_secret; /* from key_secret or key_secret_file */
+	char *key_secret_file;
+	uint64_t max_keys;
+	struct key_hasher *hasher;
+};
+
+enum config_missing_key {
+	CONFIG_MISSING_UNSET,
+	CONFIG_MISSING_SKIP,
+	CONFIG_MISSING_DENY
+};
+enum config_scope { CONFIG_SCOPE_SHARED, CONFIG_SCOPE_LOCAL };
+enum config_on_outage { CONFIG_OUTAGE_ALLOW, CONFIG_OUTAGE_DENY };
+
+struct config_limit {
+	char name[CONFIG_NAME_MAX + 1];
+	const char *file; /* where its section stands */
+	unsigned line;
+	struct config_match match;
+	struct config_cidrs client; /* n 0: all */
+	struct match *except_path;
+	struct match *except_method;
+	struct config_cidrs except_client;
+	char *backend; /* NULL: any */
+	struct key key;
+	uint64_t missing_key; /* enum config_missing_key */
+	struct rates rates;
+	uint64_t algorithm; /* enum algorithm */
+	uint64_t align;     /* enum align */
+	uint64_t scope;     /* enum config_scope */
+	uint64_t on_outage; /* enum config_on_outage */
+	char *message;      /* NULL: none */
+};
+
+enum config_backend_type { CONFIG_BACKEND_FASTCGI, CONFIG_BACKEND_CGI };
+
+struct config_backend {
+	char name[CONFIG_NAME_MAX + 1];
+	const char *file;
+	unsigned line;
+	struct config_match match;
+	uint64_t type;
+	struct config_addresses address;
+	int64_t connect_timeout_us;
+	int64_t send_timeout_us;
+	int64_t first_byte_timeout_us;
+	int64_t idle_timeout_us;
+	uint64_t max_inflight; /* 0 in the file's absence: see gateway */
+	uint64_t queue;
+	int64_t queue_timeout_us;
+	char *root; /* cgi: its real path */
+	int64_t run_timeout_us;
+	struct config_list env;         /* names passed on */
+	struct config_list interpreter; /* ".py=/usr/bin/python3" */
+};
+
+enum config_access {
+	CONFIG_ACCESS_OFF,
+	CONFIG_ACCESS_DENIED,
+	CONFIG_ACCESS_ALL
+};
+
+struct config_log {
+	uint64_t level;  /* enum log_level */
+	uint64_t format; /* enum log_format */
+	uint64_t access; /* enum config_access */
+	char *target;
+};
+
+struct config {
+	_Atomic unsigned references;
+	char *file;
+	struct config_gateway gateway;
+	struct config_store store;
+	struct config_log log;
+	size_t n_limits;
+	struct config_limit *limit; /* file order */
+	size_t n_backends;
+	struct config_backend *backend; /* file order, `default` last */
+};
+
+/*
+ * Gets each finding as it will be printed, without a newline:
+ * "FILE:LINE: [section] key: text", and whether it is only a warning.
+ */
+typedef void config_report(void *context, const char *text, bool warning);
+
+/* NULL after at least one error was reported. References: 1. */
+struct config *config_load(
+    const char *file, config_report *report, void *context);
+struct config *config_ref(struct config *config);
+void config_unref(struct config *config);
+
+/*
+ * Reports to `report`, as warnings, each option that differs between the
+ * two and takes a restart to change ("listen", "threads", ...).
+ */
+void config_report_restarts(const struct config *running,
+    const struct config *wanted, config_report *report, void *context);
+
+/* `sluice options`: a line a row; or a commented INI file. */
+void config_print_options(FILE *out);
+void config_print_ini(FILE *out);
+
+#endif

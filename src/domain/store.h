@@ -1,0 +1,74 @@
+/*
+ * store: where counts live. The interface both stores keep.
+ *
+ * A question is all the checks of one request; it is answered as a whole:
+ * every check is evaluated, and all are committed only if every enforcing
+ * one allows (observed ones are committed as if alone). A check the store
+ * could not answer has verdict VERDICT_ERROR, and the others stand.
+ *
+ * Any thread may ask. The question and what it points to belong to the
+ * caller; a store that has to keep something beyond the call copies it.
+ */
+#ifndef SLUICE_STORE_H
+#define SLUICE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "pure/algorithm.h"
+
+#define STORE_CHECKS_MAX 32 /* of one request */
+
+struct store_check {
+	struct str key; /* the whole name in the store */
+	struct check check;
+};
+
+struct store_question {
+	const struct store_check *check;
+	size_t n; /* 1 to STORE_CHECKS_MAX */
+};
+
+enum store_status {
+	STORE_ANSWERED, /* verdicts stand, some may be VERDICT_ERROR */
+	STORE_OUT,      /* no answer: an outage for every check */
+};
+
+struct store_answer {
+	enum store_status status;
+	struct verdict verdict[STORE_CHECKS_MAX];
+	int64_t taken_us;   /* when, on the store's clock */
+	int64_t wait_us;    /* how long the caller waited */
+	int64_t retry_us;   /* STORE_OUT: until the next try, >= 0 */
+	const char *reason; /* STORE_OUT or an error: static text */
+};
+
+struct store;
+
+struct store_ops {
+	void (*ask)(struct store *store, const struct store_question *q,
+	    struct store_answer *answer);
+	/* Gives back what an allowed question took; best effort. */
+	void (*refund)(struct store *store, const struct store_question *q,
+	    int64_t taken_us);
+	/*
+	 * Runs on the maintenance thread: connecting, probing, expiring.
+	 * May block, but returns soon after `wake` was called and never
+	 * later than a second. Returns the clock_mono_us time at which it
+	 * wants to be called again.
+	 */
+	int64_t (*maintain)(struct store *store);
+	void (*free)(struct store *store);
+};
+
+struct store {
+	const struct store_ops *ops;
+	/* Set by the owner before use: gets maintain called at once. */
+	void (*wake)(void *context);
+	void *wake_context;
+};
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * store_redis: counts in Redis or Valkey, one script call for many checks.
+ *
+ * Checks of many threads are combined (leader and followers): whoever
+ * finds nobody leading sends all that is pending in one EVALSHA. A caller
+ * waits at most settings->timeout_us. Threads that ask never resolve nor
+ * connect: ops->maintain does.
+ */
+#ifndef SLUICE_STORE_REDIS_H
+#define SLUICE_STORE_REDIS_H
+
+#include "domain/store.h"
+
+enum redis_transport { REDIS_UNIX, REDIS_TCP };
+
+struct redis_address {
+	enum redis_transport transport;
+	char host[256]; /* or the socket's path */
+	uint16_t port;
+	unsigned database;
+};
+
+/* Strings are copied; NULL: none. */
+struct store_redis_settings {
+	struct redis_address address;
+	const char *username;
+	const char *password;
+	int64_t timeout_us;
+	int64_t connect_timeout_us;
+	unsigned connections;
+	unsigned breaker_failures;
+	int64_t breaker_cooldown_us;
+	const char *alert_command;
+};
+
+/* "unix:/path" or "redis://host[:port][/db]". */
+bool store_redis_parse_address(
+    struct str text, struct redis_address *a, struct err *err);
+/* NULL and err: no memory. Does not connect; starts out until it has. */
+struct store *store_redis_new(
+    const struct store_redis_settings *settings, struct err *err);
+/* What a reload may change: all but address and connections. */
+bool store_redis_configure(struct store *store,
+    const struct store_redis_settings *settings, struct err *err);
+/* True while no breaker is open and a link is up. */
+bool store_redis_is_up(struct store *store);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * spawn: start a program without fork in a threaded process.
+ *
+ * By posix_spawn: its own process group, signal mask empty, SIGPIPE,
+ * SIGTERM, SIGHUP, SIGUSR1 and SIGINT at their defaults, no descriptor but
+ * 0, 1 and 2. Any thread.
+ */
+#ifndef SLUICE_SPAWN_H
+#define SLUICE_SPAWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct spawn {
+	const char *path; /* executed as it is, no search */
+	char *const *argv;
+	char *const *envp;
+	const char *directory; /* NULL: stay */
+	int fd[3];             /* become 0, 1, 2; -1: /dev/null */
+};
+
+/* The pid, which leads its group; -1 and err (errno is kept). */
+pid_t spawn_start(const struct spawn *s, struct err *err);
+/* Signals the group; the leader must not have been reaped yet. */
+void spawn_signal(pid_t pid, int signal);
+/*
+ * Has it ended? Waits to deadline_us (clock_mono_us) at the most, without
+ * reaping. Then spawn_reap takes its status (as waitpid gives it).
+ */
+bool spawn_wait(pid_t pid, int64_t deadline_us);
+int spawn_reap(pid_t pid);
+
+#endif

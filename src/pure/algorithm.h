@@ -1,0 +1,93 @@
+/*
+ * algorithm: the arithmetic of limits, exact, in whole microseconds.
+ * Pure; any thread. lua/check.lua is the same law for Redis; the tests hold
+ * the two against each other.
+ *
+ * fixed window, sliding window counter (two weighted buckets, as Cloudflare
+ * described in 2017), token bucket (kept as tokens * period, so that no
+ * fraction is ever lost).
+ */
+#ifndef SLUICE_ALGORITHM_H
+#define SLUICE_ALGORITHM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum algorithm {
+	ALGORITHM_SLIDING_WINDOW,
+	ALGORITHM_FIXED_WINDOW,
+	ALGORITHM_TOKEN_BUCKET,
+};
+
+enum align { ALIGN_SPREAD, ALIGN_EPOCH, ALIGN_FIRST };
+
+/* The largest product the two languages share exactly: 2^53 - 1. */
+#define ALGORITHM_PRODUCT_MAX INT64_C(9007199254740991)
+#define ALGORITHM_NEVER       INT64_C(-1)
+
+/* One question: may `cost` units be taken from this count now? */
+struct check {
+	enum algorithm algorithm;
+	enum align align;  /* fixed_window */
+	int64_t count;     /* N >= 1 */
+	int64_t period_us; /* > 0; whole milliseconds */
+	int64_t burst;     /* token_bucket: B >= 1 */
+	int64_t cost;      /* >= 0 */
+	int64_t offset_us; /* of the window; 0 for epoch and first.
+	                      sliding_window: whole milliseconds */
+	bool observe;      /* counted as if alone, refuses nothing */
+};
+
+/*
+ * What is kept for a key. All zero: nothing.
+ *	fixed_window    a = window start (us)   b = units taken
+ *	sliding_window  a = bucket start (ms)   b = units in it
+ *	                c = units in the bucket before
+ *	token_bucket    a = time (us)  b = tokens * P  c = P (lowest terms)
+ */
+struct state {
+	bool exists;
+	int64_t a;
+	int64_t b;
+	int64_t c;
+};
+
+enum verdict_kind { VERDICT_ALLOWED, VERDICT_REFUSED, VERDICT_ERROR };
+
+struct verdict {
+	enum verdict_kind kind;
+	int64_t limit;
+	int64_t remaining; /* 0 <= remaining <= limit, after this decision */
+	int64_t next_us;   /* until one more than that */
+	int64_t full_us;   /* until untouched */
+	int64_t retry_us;  /* refused: least wait; ALGORITHM_NEVER; else 0 */
+};
+
+/* now_us after what the state has already seen (a clock stepped back). */
+int64_t algorithm_now(
+    const struct check *check, const struct state *state, int64_t now_us);
+/*
+ * May it pass? Evaluates only: `after` is what is to be kept if the whole
+ * request is allowed, and `end_us` the time (same clock as now_us) after
+ * which that is worth nothing. The verdict is that of a commit if allowed.
+ */
+void algorithm_check(const struct check *check, const struct state *state,
+    int64_t now_us, struct verdict *verdict, struct state *after,
+    int64_t *end_us);
+/*
+ * The verdict to print for a check that would have passed but was not
+ * committed since another limit of the request refused: its figures now.
+ */
+void algorithm_peek(const struct check *check, const struct state *state,
+    int64_t now_us, struct verdict *verdict);
+/* Takes a cost back, from the window that holds it if that still lasts. */
+void algorithm_refund(const struct check *check, struct state *state,
+    int64_t taken_us, int64_t now_us);
+
+/* Period and count in lowest terms: R units every P microseconds. */
+void algorithm_lowest_terms(
+    int64_t count, int64_t period_us, int64_t *r, int64_t *p);
+/* False when N*W or B*P is beyond ALGORITHM_PRODUCT_MAX. */
+bool algorithm_fits(const struct check *check);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * key: whose count a limit keeps. Pure but for libcrypto; any thread.
+ *
+ * A key is parts joined by `+`; a part is alternatives joined by `|`, the
+ * first that is there and not empty standing. The identity of a request is
+ * the values of its parts; what reaches the store is a tag made from them
+ * that nobody can read back:
+ *
+ *	global                  when the key is `global` alone
+ *	the address             when it is `client` alone and that parses
+ *	32 hex digits           else: HMAC-SHA-256 (RFC 2104) cut to 128 bits,
+ *	                        over each part's length and bytes, so that no
+ *	                        two tuples collide ("a","bc" and "ab","c")
+ */
+#ifndef SLUICE_KEY_H
+#define SLUICE_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define KEY_PARTS_MAX        8
+#define KEY_ALTERNATIVES_MAX 4
+#define KEY_NAME_MAX         128
+#define KEY_TAG_MAX          64 /* with its NUL */
+
+enum key_source {
+	KEY_CLIENT,
+	KEY_HEADER, /* name: as in params, HTTP_X_API_KEY */
+	KEY_HOST,
+	KEY_PATH,
+	KEY_METHOD,
+	KEY_GLOBAL,
+};
+
+struct key_alternative {
+	enum key_source source;
+	char name[KEY_NAME_MAX];
+};
+
+struct key_part {
+	size_t n;
+	struct key_alternative alternative[KEY_ALTERNATIVES_MAX];
+};
+
+struct key {
+	size_t n;
+	struct key_part part[KEY_PARTS_MAX];
+};
+
+/* "client", "header:X-Api-Key+path"; err names the part at fault. */
+bool key_parse(struct str text, struct key *key, struct err *err);
+/*
+ * True when every part always has a value (its last alternative is host,
+ * path, method, global or client): such a key needs no missing_key.
+ */
+bool key_always_there(const struct key *key);
+
+/* A fixed public secret is used where secret.len is 0. */
+struct key_hasher; /* heap, opaque; read-only after key_hasher_new */
+struct key_hasher *key_hasher_new(struct str secret, struct err *err);
+void key_hasher_free(struct key_hasher *h);
+/*
+ * The tag of a tuple of n values. plain: the first value is written as it
+ * is (an address or "global"), not hashed. Returns the length; tag gets a
+ * NUL. 0 if libcrypto failed.
+ */
+size_t key_tag(const struct key_hasher *h, const struct str *values, size_t n,
+    bool plain, char tag[KEY_TAG_MAX]);
+/*
+ * The offset of a key's window (`align = spread`): the first 8 bytes, big
+ * endian, of SHA-256 of the key's whole name, mod period.
+ */
+bool key_offset(struct str name, int64_t period, int64_t *offset);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * match: what a limit or a backend applies to. Any thread once compiled.
+ *
+ * A match is a list of globs, or one PCRE2 regex. In a glob `*` stands for
+ * any run of bytes, `/` included, and everything else for itself; a glob
+ * is held against the whole text. A regex is searched for anywhere in the
+ * text (anchor it to match the whole), with PCRE2's match limits set so
+ * that no text can make it run for long; one that hits them matches not.
+ */
+#ifndef SLUICE_MATCH_H
+#define SLUICE_MATCH_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct match; /* opaque, heap */
+
+/* Linear in the text for one `*`, bounded by pattern x text for many. */
+bool match_glob(struct str pattern, struct str text);
+
+/*
+ * `value` is a comma separated list of globs, or `~` and a regex. The
+ * match owns copies. nocase: letters match whatever their case (hosts).
+ * NULL and err on an empty item or a regex that does not compile.
+ */
+struct match *match_new(struct str value, bool nocase, struct err *err);
+void match_free(struct match *m);
+/* An m of NULL matches everything. */
+bool match_test(const struct match *m, struct str text);
+
+#endif
