@@ -1,51 +1,191 @@
-# Sluice: GNU make. `make run` shows it, `make check` proves it.
+# Sluice, for GNU make: `make run` shows it, `make check` proves it, `make
+# help` lists the rest. Each target installs the Debian packages it needs.
 
+comma := ,
 CC ?= cc
 PKG_CONFIG ?= pkg-config
-BUILD ?= build
-prefix ?= /usr/local
-
-PACKAGES = libpcre2-8 libcrypto hiredis
-LIBS = -lfcgi -lhiredis -linih $(shell $(PKG_CONFIG) --libs libpcre2-8 libcrypto) -pthread
-
-CPPFLAGS += -Isrc -I$(BUILD) -D_GNU_SOURCE
+PYTHON ?= /usr/bin/python3
 CFLAGS ?= -O2 -g
-CFLAGS += -std=gnu17 -pthread -fno-strict-aliasing
-ifeq ($(DEVELOPER),1)
-CFLAGS += -Werror -Wall -Wextra -Wconversion -Wshadow -Wswitch-enum -Wvla \
-	-Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith \
-	-Wwrite-strings -Wundef
+
+prefix ?= /usr/local
+bindir ?= $(prefix)/bin
+mandir ?= $(prefix)/share/man
+sysconfdir ?= /etc
+
+# DEVELOPER=1: warnings are errors. SANITIZE=address,undefined or thread.
+# Each variant has a directory of its own: build/developer, build/thread ...
+VARIANT := $(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)),$(if \
+	$(DEVELOPER),/developer))
+BUILD ?= build$(VARIANT)
+
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
 endif
-ifneq ($(SANITIZE),)
-BUILD := build/$(subst $(comma),-,$(SANITIZE))
-CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
-LDFLAGS += -fsanitize=$(SANITIZE)
+
+all: $(BUILD)/sluice
+
+help:
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
+
+# --- Flags -----------------------------------------------------------------
+
+# What not every compiler has: probed once for each into a file that make
+# includes, which gives KNOWN.
+PROBED := -Wall -Wextra -Wconversion -Wshadow -Wswitch-enum -Wvla -Wformat=2 \
+	-Wmissing-prototypes -Wstrict-prototypes -Wold-style-definition \
+	-Wpointer-arith -Wwrite-strings -Wundef -fno-strict-aliasing \
+	-fstack-protector-strong -fstack-clash-protection -fPIE \
+	-ftrivial-auto-var-init=zero
+PROBED_LINK := -pie -Wl,-z,relro -Wl,-z,now
+FLAGS_MK := $(BUILD)/flags-$(notdir $(lastword $(CC))).mk
+
+NO_BUILD := clean help deps uninstall lint check check-debian13
+ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
+-include $(FLAGS_MK)
 endif
-comma := ,
+
+probe = if echo 'int main(void) { return 0; }' | $(CC) -Werror $(1) \
+	-x c -o $@.probe - 2>/dev/null; then echo "$(2) += $$f"; fi
+
+$(FLAGS_MK): Makefile | deps-build
+	@mkdir -p $(@D)
+	@for f in $(PROBED); do $(call probe,-c $$f,KNOWN); done >$@.new
+	@for f in $(PROBED_LINK); do $(call probe,-fPIE $$f,KNOWN_LINK); done \
+		>>$@.new
+	@rm -f $@.probe
+	@mv $@.new $@
+
+ifeq ($(SANITIZE),)
+ifeq ($(filter -O0,$(CFLAGS)),)
+FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
+endif
+else
+SANITIZER := -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+endif
+
+COMPILE = $(CC) -std=gnu17 -pthread -Isrc -I$(BUILD) -D_GNU_SOURCE $(FORTIFY) \
+	$(CPPFLAGS) $(KNOWN) $(if $(DEVELOPER),-Werror) $(SANITIZER) $(CFLAGS)
+LINK = $(CC) -pthread $(KNOWN_LINK) $(SANITIZER) $(CFLAGS) $(LDFLAGS)
+LIBS = -lfcgi -lhiredis -linih \
+	$(shell $(PKG_CONFIG) --libs libpcre2-8 libcrypto)
+
+# --- The program -----------------------------------------------------------
 
 SOURCES := $(sort $(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
 ROOMS := $(filter-out $(BUILD)/src/process/main.o,$(OBJECTS))
-UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
-
-all: $(BUILD)/sluice
+UNIT := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
 
 $(BUILD)/sluice: $(OBJECTS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(LINK) -o $@ $^ $(LIBS)
 
-$(BUILD)/src/%.o: src/%.c
+$(BUILD)/src/%.o: src/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(COMPILE) $(VERSIONS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/tests/unit/%: tests/unit/%.c $(ROOMS)
+# libfcgi and inih do not tell their versions, Debian does.
+version_of = '"$(shell $(PKG_CONFIG) --modversion $(1) 2>/dev/null)"'
+$(BUILD)/src/process/%.o: VERSIONS = \
+	-DSLUICE_LIBFCGI_VERSION=$(call version_of,fcgi) \
+	-DSLUICE_INIH_VERSION=$(call version_of,inih)
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(ROOMS) $(BUILD)/flags | deps-unit
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(ROOMS) $(LIBS) -lcmocka
+	$(COMPILE) -MMD -MP $(LINK:$(CC)%=%) -o $@ $< $(ROOMS) $(LIBS) -lcmocka
 
+# Changes when the flags do, so that all that was built with others is built
+# again.
+$(BUILD)/flags: FORCE | deps-build
+	@mkdir -p $(@D)
+	@echo '$(subst ','\'',$(COMPILE) $(LINK))' | cmp -s - $@ || \
+		echo '$(subst ','\'',$(COMPILE) $(LINK))' >$@
+
+-include $(OBJECTS:.o=.d) $(UNIT:=.d)
+
+# --- Showing it ------------------------------------------------------------
+
+## make            build/sluice
+## make run        lighttpd, Sluice and an application; PORT=8080
+run: all | deps-run
+	@SLUICE=$(BUILD)/sluice PORT=$(or $(PORT),8080) examples/run/run
+
+## make demo       four gateways keep one limit, by way of Redis
+demo: all | deps-demo
+	@SLUICE=$(BUILD)/sluice $(PYTHON) examples/demo/demo
+
+## make conf       writes conf/sluice.ini anew from the table of options
+conf: all
+	$(BUILD)/sluice options --ini >conf/sluice.ini.new
+	mv conf/sluice.ini.new conf/sluice.ini
+
+# --- Proving it ------------------------------------------------------------
+
+SUITES = SLUICE=$(abspath $(BUILD)/sluice) PYTHON=$(PYTHON) tests/run/suites
+
+## make check      every test, in minutes; ends with `N passed, N failed`
+check: | deps-build deps-test
+	@$(MAKE) --no-print-directory DEVELOPER=1 check-built
+
+check-built: all $(UNIT)
+	@$(SUITES) $(UNIT) tests/lua tests/e2e tests/run
+
+## make unit       the unit tests alone
 unit: $(UNIT)
-	@for t in $(UNIT); do $$t || exit 1; done
+	@$(SUITES) $(UNIT)
 
+# The unit tests and the main job, for variants: SANITIZE=, valgrind, Debian 13
+check-main: all $(UNIT) | deps-test
+	@PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) tests/e2e
+
+## make valgrind   the unit tests and the main job under memcheck
+valgrind: all $(UNIT) | deps-test deps-valgrind
+	@SLUICE_WRAPPER='valgrind -q --error-exitcode=99 --leak-check=full \
+		--errors-for-leak-kinds=definite$(comma)indirect' \
+		PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) tests/e2e
+
+## make lint       format, static analysis, layers, scripts
+lint: | deps-build deps-lint
+	@tests/lint/lint
+
+## make bench      requests a second, side by side, and build/bench.json
+bench: all $(BUILD)/tests/bench/hello | deps-bench
+	@SLUICE=$(BUILD)/sluice HELLO=$(BUILD)/tests/bench/hello \
+		$(PYTHON) tests/bench/bench build/bench.json
+
+$(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(COMPILE) $(LINK:$(CC)%=%) -o $@ $< -lfcgi
+
+## make check-debian13  build, unit tests and the main job in a Debian 13 tree
+check-debian13: | deps-debian13
+	@tests/run/debian13 build/debian13
+
+# --- Installing it ---------------------------------------------------------
+
+## make install    DESTDIR=, prefix=/usr/local, sysconfdir=/etc; also uninstall
+install: all
+	install -D -m 755 $(BUILD)/sluice $(DESTDIR)$(bindir)/sluice
+	test -e $(DESTDIR)$(sysconfdir)/sluice/sluice.ini || install -D -m 640 \
+		conf/sluice.ini $(DESTDIR)$(sysconfdir)/sluice/sluice.ini
+	for page in $(wildcard doc/*.[58]); do install -D -m 644 "$$page" \
+		$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
+
+# The configuration stays: it is its owner's.
+uninstall:
+	rm -f $(DESTDIR)$(bindir)/sluice $(foreach page,$(wildcard doc/*.[58]), \
+		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir \
+		$(page)))
+
+## make clean      removes build/
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(UNIT:=.d)
-.PHONY: all unit clean
+## make deps       the packages that building, running and testing need
+deps:
+	@tests/run/deps build run demo test
+deps-%: FORCE
+	@tests/run/deps $*
+
+FORCE:
+.PHONY: all help run demo conf check check-built unit check-main valgrind \
+	lint bench check-debian13 install uninstall clean deps FORCE
