@@ -10,15 +10,7 @@
 #define SLUICE_STORE_REDIS_H
 
 #include "domain/store.h"
-
-enum redis_transport { REDIS_UNIX, REDIS_TCP };
-
-struct redis_address {
-	enum redis_transport transport;
-	char host[256]; /* or the socket's path */
-	uint16_t port;
-	unsigned database;
-};
+#include "pure/redis_address.h"
 
 /* Strings are copied; NULL: none. */
 struct store_redis_settings {
@@ -33,9 +25,6 @@ struct store_redis_settings {
 	const char *alert_command;
 };
 
-/* "unix:/path" or "redis://host[:port][/db]". */
-bool store_redis_parse_address(
-    struct str text, struct redis_address *a, struct err *err);
 /* NULL and err: no memory. Does not connect; starts out until it has. */
 struct store *store_redis_new(
     const struct store_redis_settings *settings, struct err *err);
