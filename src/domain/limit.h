@@ -1,0 +1,25 @@
+/*
+ * limit: does a limit apply to a request, and what must be asked of a store
+ * if so. Any thread; what it makes lives in the request's arena.
+ */
+#ifndef SLUICE_LIMIT_H
+#define SLUICE_LIMIT_H
+
+#include "base/arena.h"
+#include "config/config.h"
+#include "domain/store.h"
+#include "domain/subject.h"
+
+enum limit_state {
+	LIMIT_SKIPPED,     /* does not apply, or is unlimited */
+	LIMIT_CHECKED,     /* *n checks were written */
+	LIMIT_KEY_MISSING, /* and its missing_key says deny */
+	LIMIT_CLOSED,      /* its rate is `deny` */
+	LIMIT_FAILED,      /* no memory, or no room */
+};
+
+enum limit_state limit_prepare(const struct config_limit *limit,
+    const struct config_store *store, const struct subject *subject,
+    struct arena *arena, struct store_check *out, size_t room, size_t *n);
+
+#endif

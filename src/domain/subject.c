@@ -1,0 +1,134 @@
+#include "domain/subject.h"
+
+#include <string.h>
+
+#include "pure/path.h"
+
+static struct str
+canonical(struct str uri, struct arena *arena)
+{
+	char *out = arena_alloc(arena, uri.len + 2);
+
+	if (out == NULL)
+		return STR_NONE;
+	return (struct str){ out, path_canonical(uri, out) };
+}
+
+/* SCRIPT_NAME and PATH_INFO come decoded from the web server. */
+static struct str
+script_path(const struct params *params, struct arena *arena)
+{
+	struct str script = params_get(params, STR("SCRIPT_NAME"));
+	struct str info = params_get(params, STR("PATH_INFO"));
+	size_t len = script.len + info.len;
+	char *joined = arena_alloc(arena, len + 1);
+	char *out = arena_alloc(arena, len + 2);
+
+	if (joined == NULL || out == NULL)
+		return STR_NONE;
+	if (script.len > 0)
+		memcpy(joined, script.p, script.len);
+	if (info.len > 0)
+		memcpy(joined + script.len, info.p, info.len);
+	return (struct str){ out,
+		path_normalise((struct str){ joined, len }, out) };
+}
+
+static size_t
+host_length(struct str host)
+{
+	size_t len = host.len;
+
+	if (len > 0 && host.p[0] == '[') {
+		const char *end = memchr(host.p, ']', len);
+
+		return end == NULL ? len : (size_t)(end - host.p) + 1;
+	}
+	for (size_t i = 0; i < len; i++)
+		if (host.p[i] == ':')
+			return i;
+	return len;
+}
+
+static struct str
+read_host(const struct params *params, struct arena *arena)
+{
+	struct str host = params_get(params, STR("HTTP_HOST"));
+	struct str copy;
+	char *at;
+
+	host.len = host_length(host);
+	/* "example.org." is the same host. */
+	if (host.len > 1 && host.p[host.len - 1] == '.')
+		host.len--;
+	copy = arena_copy(arena, host);
+	if (copy.p == NULL)
+		return copy;
+	at = (char *)(uintptr_t)copy.p;
+	for (size_t i = 0; i < copy.len; i++)
+		if (at[i] >= 'A' && at[i] <= 'Z')
+			at[i] = (char)(at[i] + 'a' - 'A');
+	return copy;
+}
+
+static void
+read_client(struct subject *s, const struct config_gateway *gateway)
+{
+	s->client_text = params_get(s->params, STR("REMOTE_ADDR"));
+	s->has_client = address_parse(s->client_text, &s->client);
+	if (!s->has_client)
+		return;
+	s->network = s->client;
+	address_cut(&s->network, (unsigned)gateway->ipv4_prefix,
+	    (unsigned)gateway->ipv6_prefix);
+}
+
+static bool
+method_matches(const struct match *m, struct str method)
+{
+	/* GET includes HEAD. */
+	return match_test(m, method) ||
+	    (str_eq(method, STR("HEAD")) && match_test(m, STR("GET")));
+}
+
+bool
+subject_matches(const struct subject *s, const struct config_match *m)
+{
+	return match_test(m->host, s->host) &&
+	    method_matches(m->method, s->method) &&
+	    (match_test(m->path, s->path) ||
+		match_test(m->path, s->script_path));
+}
+
+/* Backends are chosen by the REQUEST_URI form alone. */
+static const struct config_backend *
+choose_backend(const struct subject *s, const struct config *config)
+{
+	for (size_t i = 0; i < config->n_backends; i++) {
+		const struct config_backend *b = &config->backend[i];
+
+		if (match_test(b->match.host, s->host) &&
+		    method_matches(b->match.method, s->method) &&
+		    match_test(b->match.path, s->path))
+			return b;
+	}
+	return NULL;
+}
+
+bool
+subject_read(struct subject *s, const struct params *params,
+    const struct config *config, struct arena *arena)
+{
+	struct str uri = params_get(params, STR("REQUEST_URI"));
+
+	*s = (struct subject){ .params = params };
+	s->method = params_get(params, STR("REQUEST_METHOD"));
+	s->host = read_host(params, arena);
+	s->script_path = script_path(params, arena);
+	s->path = uri.len == 0 ? s->script_path : canonical(uri, arena);
+	if (s->host.p == NULL || s->script_path.p == NULL || s->path.p == NULL)
+		return false;
+	read_client(s, &config->gateway);
+	s->backend = choose_backend(s, config);
+	return true;
+}

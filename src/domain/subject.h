@@ -1,0 +1,35 @@
+/*
+ * subject: what a request says of itself, as limits and backends see it.
+ *
+ * Made once per request from its params; all text lives in the request's
+ * arena or in the params. Read-only afterwards.
+ */
+#ifndef SLUICE_SUBJECT_H
+#define SLUICE_SUBJECT_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "config/config.h"
+#include "pure/address.h"
+#include "pure/params.h"
+
+struct subject {
+	const struct params *params;
+	struct str method;
+	struct str host;        /* lower case, no port */
+	struct str path;        /* canonical, of REQUEST_URI */
+	struct str script_path; /* canonical, SCRIPT_NAME + PATH_INFO */
+	struct str client_text; /* REMOTE_ADDR as it came */
+	bool has_client;        /* it parses */
+	struct address client;  /* canonical, whole */
+	struct address network; /* cut to ipv4_prefix / ipv6_prefix */
+	const struct config_backend *backend; /* NULL: none matches */
+};
+
+/* false: no memory. The backend is chosen too. */
+bool subject_read(struct subject *s, const struct params *params,
+    const struct config *config, struct arena *arena);
+bool subject_matches(const struct subject *s, const struct config_match *m);
+
+#endif
