@@ -7,8 +7,11 @@
  * Status, a Location makes it 302, else it is 200. Refused: a NUL, a bare
  * CR, a folded line, a line without a colon, a name with blanks or control
  * characters, more than CGI_HEAD_BYTES_MAX or CGI_HEAD_FIELDS_MAX, two
- * Status lines, no field at all, two Content-Length that differ or one that
- * is no number. A 1xx head is dropped and the next one read.
+ * Status lines, no line at all, two Content-Length that differ or one that
+ * is no number. A 1xx head is dropped and the next one read; its bytes
+ * count. Fields keep their order and their duplicates (Set-Cookie), but of
+ * equal Content-Length only the first stays. However the bytes are cut into
+ * feeds, the outcome is the same; the whole costs time linear in them.
  */
 #ifndef SLUICE_CGI_HEAD_H
 #define SLUICE_CGI_HEAD_H
@@ -32,18 +35,20 @@ struct cgi_field {
 };
 
 struct cgi_head {
-	struct buf raw; /* owns what the fields point into */
-	size_t scanned; /* bytes of raw already looked at */
+	struct buf raw;    /* owns what the fields point into */
+	size_t head_start; /* behind the 1xx heads that were dropped */
 	size_t line_start;
-	struct cgi_field *field; /* CGI_HEAD_FIELDS_MAX, heap */
+	size_t scanned; /* bytes of raw without a line end since then */
+	struct cgi_field *field; /* once done; n_fields, heap */
 	size_t n_fields;         /* without Status */
 	int status;              /* once done: 100..999 */
 	struct str reason;       /* may be empty */
 	bool has_status;         /* the backend said it itself */
-	int64_t content_length;  /* -1: none */
-	size_t body_at;          /* raw.p + body_at: body bytes that came
+	bool has_location;
+	int64_t content_length; /* -1: none */
+	size_t body_at;         /* raw.p + body_at: body bytes that came
 	                               along with the head */
-	struct err error;        /* why it is bad, for the log */
+	struct err error;       /* why it is bad, for the log */
 };
 
 void cgi_head_init(struct cgi_head *h);
