@@ -72,9 +72,11 @@ read_host(const struct params *params, struct arena *arena)
 }
 
 static void
-read_client(struct subject *s, const struct config_gateway *gateway)
+read_client(struct subject *s, const struct config_gateway *gateway,
+    struct arena *arena)
 {
-	s->client_text = params_get(s->params, STR("REMOTE_ADDR"));
+	s->client_text =
+	    arena_copy(arena, params_get(s->params, STR("REMOTE_ADDR")));
 	s->has_client = address_parse(s->client_text, &s->client);
 	if (!s->has_client)
 		return;
@@ -122,13 +124,15 @@ subject_read(struct subject *s, const struct params *params,
 	struct str uri = params_get(params, STR("REQUEST_URI"));
 
 	*s = (struct subject){ .params = params };
-	s->method = params_get(params, STR("REQUEST_METHOD"));
+	s->method =
+	    arena_copy(arena, params_get(params, STR("REQUEST_METHOD")));
 	s->host = read_host(params, arena);
 	s->script_path = script_path(params, arena);
 	s->path = uri.len == 0 ? s->script_path : canonical(uri, arena);
-	if (s->host.p == NULL || s->script_path.p == NULL || s->path.p == NULL)
+	if (s->method.p == NULL || s->host.p == NULL ||
+	    s->script_path.p == NULL || s->path.p == NULL)
 		return false;
-	read_client(s, &config->gateway);
+	read_client(s, &config->gateway, arena);
 	s->backend = choose_backend(s, config);
 	return true;
 }

@@ -1,8 +1,9 @@
 /*
  * subject: what a request says of itself, as limits and backends see it.
  *
- * Made once per request from its params; all text lives in the request's
- * arena or in the params. Read-only afterwards.
+ * Made once per request from its params; all text but the params lives in
+ * the request's arena, for the params go when an answer is sent. Read-only
+ * afterwards.
  */
 #ifndef SLUICE_SUBJECT_H
 #define SLUICE_SUBJECT_H

@@ -243,7 +243,7 @@ guard_feed(struct guard *g, struct buf *in)
 	enum guard_verdict verdict = GUARD_MORE;
 	size_t at = 0;
 
-	while (verdict == GUARD_MORE) {
+	while (verdict == GUARD_MORE && at < in->len) {
 		size_t n = next_record(
 		    g, (struct str){ in->p + at, in->len - at }, &verdict);
 

@@ -1,0 +1,140 @@
+#include "request/connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "request/lot.h"
+
+struct connection *
+connection_open(struct lot *lot, int fd, uint64_t max_head)
+{
+	struct connection *c = lot_take(lot);
+
+	if (c == NULL)
+		return NULL;
+	c->fd = fd;
+	c->in_epoll = false;
+	buf_init(&c->in);
+	guard_init(&c->guard, max_head);
+	c->request = NULL;
+	c->head_deadline_us = 0;
+	c->drained_bytes = 0;
+	c->drain_max_bytes = 0;
+	return c;
+}
+
+void
+connection_close(struct lot *lot, struct connection *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	buf_release(&c->in);
+	guard_release(&c->guard);
+	lot_give_back(lot, c);
+}
+
+connection_handle
+connection_name(const struct connection *c)
+{
+	return (uint64_t)c->life << 32 | (c->index + LOT_TAGS);
+}
+
+static bool
+watch(struct lot *lot, struct connection *c, uint32_t events)
+{
+	struct epoll_event event = {
+		.events = events | EPOLLONESHOT,
+		.data.u64 = connection_name(c),
+	};
+	int op = c->in_epoll ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+	if (epoll_ctl(lot_epoll(lot), op, c->fd, &event) < 0)
+		return false;
+	c->in_epoll = true;
+	return true;
+}
+
+/*
+ * The lock is held until the connection is both in the lot and watched:
+ * whoever gets its event waits here and then finds it parked.
+ */
+bool
+connection_park(struct lot *lot, struct connection *c, enum parked reason,
+    uint32_t events, int64_t deadline_us)
+{
+	bool watched;
+
+	pthread_mutex_lock(&c->lock);
+	c->parked = reason;
+	c->deadline_us = deadline_us;
+	c->parked_bytes = c->in.cap + c->guard.pairs.cap;
+	lot_enter(lot, c);
+	watched = watch(lot, c, events);
+	if (!watched) {
+		lot_leave(lot, c);
+		c->parked = PARKED_NOT;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return watched;
+}
+
+struct connection *
+connection_claim(struct lot *lot, connection_handle handle, enum parked *reason)
+{
+	struct connection *c = lot_at(lot, (uint32_t)handle - LOT_TAGS);
+
+	if (c == NULL)
+		return NULL;
+	pthread_mutex_lock(&c->lock);
+	if (c->parked == PARKED_NOT || c->life != (uint32_t)(handle >> 32)) {
+		pthread_mutex_unlock(&c->lock);
+		return NULL;
+	}
+	*reason = c->parked;
+	lot_leave(lot, c);
+	c->parked = PARKED_NOT;
+	pthread_mutex_unlock(&c->lock);
+	return c;
+}
+
+enum connection_read
+connection_read(struct connection *c, size_t most)
+{
+	ssize_t n;
+
+	if (!buf_reserve(&c->in, most))
+		return CONNECTION_EOF;
+	do
+		n = recv(c->fd, c->in.p + c->in.len, most, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		c->in.len += (size_t)n;
+		return CONNECTION_READ;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return CONNECTION_EMPTY;
+	return CONNECTION_EOF;
+}
+
+bool
+connection_send(struct connection *c, const void *bytes, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)len;
+}
+
+bool
+connection_is_writable(const struct connection *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0;
+}

@@ -1,0 +1,165 @@
+#include "request/front.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fcgiapp.h>
+
+struct front {
+	FCGX_Request request;
+};
+
+bool
+front_init(struct err *err)
+{
+	int rc = FCGX_Init();
+
+	return rc == 0 || err_set(err, "libfcgi: FCGX_Init failed (%d)", rc);
+}
+
+const char *
+front_library(void)
+{
+#ifdef SLUICE_LIBFCGI_VERSION
+	return SLUICE_LIBFCGI_VERSION;
+#else
+	return "unknown";
+#endif
+}
+
+int
+front_open_memfd(struct err *err)
+{
+	int fd = memfd_create("sluice-head", MFD_CLOEXEC);
+
+	if (fd < 0)
+		err_set(err, "memfd_create: %s", strerror(errno));
+	return fd;
+}
+
+static bool
+fill(int memfd, struct str head)
+{
+	size_t at = 0;
+
+	while (at < head.len) {
+		ssize_t n =
+		    pwrite(memfd, head.p + at, head.len - at, (off_t)at);
+
+		if (n <= 0)
+			return false;
+		at += (size_t)n;
+	}
+	return ftruncate(memfd, (off_t)head.len) == 0 &&
+	    lseek(memfd, 0, SEEK_SET) == 0;
+}
+
+/* libfcgi puts FCGI_ROLE in front; a peer's own comes after it. */
+static bool
+read_params(char **envp, struct params *params, struct arena *arena)
+{
+	size_t n = 0;
+
+	while (envp[n] != NULL)
+		n++;
+	params->n = 0;
+	params->at = arena_alloc(arena, (n + 1) * sizeof(*params->at));
+	if (params->at == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const char *equals = strchr(envp[i], '=');
+		struct param *p = &params->at[params->n];
+
+		if (equals == NULL)
+			continue;
+		p->name = (struct str){ envp[i], (size_t)(equals - envp[i]) };
+		p->value = str_of(equals + 1);
+		if (!str_eq(p->name, STR("FCGI_ROLE")))
+			params->n++;
+	}
+	return true;
+}
+
+/*
+ * With keepConnection set, FCGX_Accept_r takes ipcFd as it is instead of
+ * closing it; with a listener of -1 any failure in the head ends it at
+ * once. Then it has closed the memfd, and the number may be another's by
+ * now: it is not to be closed again.
+ */
+static bool
+parse(FCGX_Request *r, int *memfd)
+{
+	struct err ignored;
+
+	FCGX_InitRequest(r, -1, 0);
+	r->ipcFd = *memfd;
+	r->keepConnection = 1;
+	if (FCGX_Accept_r(r) < 0) {
+		*memfd = front_open_memfd(&ignored);
+		return false;
+	}
+	r->ipcFd = -1;
+	if (FCGX_GetError(r->in) == 0)
+		return true;
+	FCGX_Free(r, 0);
+	return false;
+}
+
+struct front *
+front_new(
+    int *memfd, struct str head, struct params *params, struct arena *arena)
+{
+	struct front *front = calloc(1, sizeof(*front));
+	struct err ignored;
+
+	if (*memfd < 0)
+		*memfd = front_open_memfd(&ignored);
+	if (front == NULL || *memfd < 0 || !fill(*memfd, head) ||
+	    !parse(&front->request, memfd)) {
+		free(front);
+		return NULL;
+	}
+	if (!read_params(front->request.envp, params, arena)) {
+		front_free(front);
+		return NULL;
+	}
+	return front;
+}
+
+/*
+ * keepConnection: the connection is the caller's, whatever happens.
+ * detached: should libfcgi close it after a failed write all the same, it
+ * does not linger.
+ */
+bool
+front_answer(struct front *front, int *fd, struct str response)
+{
+	FCGX_Request *r = &front->request;
+	bool sent;
+
+	r->ipcFd = *fd;
+	r->keepConnection = 1;
+	r->detached = 1;
+	r->appStatus = 0;
+	sent = FCGX_PutStr(response.p, (int)response.len, r->out) ==
+	    (int)response.len;
+	if (sent)
+		FCGX_Finish_r(r);
+	else
+		FCGX_Free(r, 1);
+	*fd = r->ipcFd;
+	r->ipcFd = -1;
+	return sent && *fd >= 0;
+}
+
+void
+front_free(struct front *front)
+{
+	if (front == NULL)
+		return;
+	FCGX_Free(&front->request, 0);
+	free(front);
+}
