@@ -5,7 +5,10 @@
  * cut, %XX decoded once, runs of slashes merged, dot segments removed
  * (RFC 3986, 5.2.4; `..` above the root is dropped). A `%` without two hex
  * digits stays as it is. A scheme and authority in front (absolute form,
- * http://host/path) are cut. An empty path is "/". The result never grows.
+ * http://host/path) are cut, and a fragment, which no client may send but
+ * web servers cut too. The result always begins with a slash; an empty path
+ * is "/". It may hold any byte, NUL included, and is never longer than its
+ * source and that slash.
  */
 #ifndef SLUICE_PATH_H
 #define SLUICE_PATH_H
@@ -14,7 +17,7 @@
 
 /* out has room for uri.len + 1 bytes; returns the length written. */
 size_t path_canonical(struct str uri, char *out);
-/* The same without decoding and query cutting, for SCRIPT_NAME+PATH_INFO. */
+/* Slashes and dot segments alone, for SCRIPT_NAME+PATH_INFO. */
 size_t path_normalise(struct str path, char *out);
 
 #endif
