@@ -82,15 +82,25 @@ connection_park(struct lot *lot, struct connection *c, enum parked reason,
 	return watched;
 }
 
+static bool
+is_wanted(const struct connection *c, connection_handle handle,
+    const struct claim *claim)
+{
+	return c->parked != PARKED_NOT && c->life == (uint32_t)(handle >> 32) &&
+	    (claim->reason == PARKED_KINDS || claim->reason == c->parked) &&
+	    c->deadline_us <= claim->deadline_us;
+}
+
 struct connection *
-connection_claim(struct lot *lot, connection_handle handle, enum parked *reason)
+connection_claim(struct lot *lot, connection_handle handle,
+    const struct claim *claim, enum parked *reason)
 {
 	struct connection *c = lot_at(lot, (uint32_t)handle - LOT_TAGS);
 
 	if (c == NULL)
 		return NULL;
 	pthread_mutex_lock(&c->lock);
-	if (c->parked == PARKED_NOT || c->life != (uint32_t)(handle >> 32)) {
+	if (!is_wanted(c, handle, claim)) {
 		pthread_mutex_unlock(&c->lock);
 		return NULL;
 	}

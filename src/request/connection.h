@@ -86,9 +86,17 @@ size_t lot_open_count(const struct lot *lot);
 bool connection_park(struct lot *lot, struct connection *c, enum parked reason,
     uint32_t events, int64_t deadline_us);
 connection_handle connection_name(const struct connection *c);
-/* Takes it out of the lot; NULL: somebody else has, or it is gone. */
-struct connection *connection_claim(
-    struct lot *lot, connection_handle handle, enum parked *reason);
+/* What a claimer wants of the connection that it names. */
+struct claim {
+	enum parked reason;  /* PARKED_KINDS: any */
+	int64_t deadline_us; /* its deadline is at most this; INT64_MAX: any */
+};
+/*
+ * Takes it out of the lot; NULL: somebody else has, it is gone, or it is
+ * parked otherwise by now. *reason: why it was parked.
+ */
+struct connection *connection_claim(struct lot *lot, connection_handle handle,
+    const struct claim *claim, enum parked *reason);
 /* One whose deadline has passed, claimed; NULL: none. */
 struct connection *lot_claim_expired(struct lot *lot, enum parked *reason);
 /* The one that has been parked longest for that reason; NULL: none. */

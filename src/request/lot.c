@@ -31,8 +31,8 @@ struct lot {
 
 	pthread_mutex_t lock;
 	struct connection **table; /* max entries, made on demand */
-	size_t made;
-	struct connection *free; /* by next */
+	_Atomic size_t made;       /* entries of table; they never go */
+	struct connection *free;   /* by next */
 	struct list list[PARKED_KINDS];
 	struct connection **heap; /* 1 to heap_n */
 	size_t heap_n;
@@ -122,7 +122,8 @@ make_connection(struct lot *lot)
 	pthread_mutex_init(&c->lock, NULL);
 	c->index = (uint32_t)lot->made;
 	c->fd = -1;
-	lot->table[lot->made++] = c;
+	lot->table[c->index] = c;
+	atomic_store(&lot->made, c->index + 1);
 	return c;
 }
 
@@ -161,13 +162,7 @@ lot_give_back(struct lot *lot, struct connection *c)
 struct connection *
 lot_at(struct lot *lot, uint32_t index)
 {
-	struct connection *c = NULL;
-
-	pthread_mutex_lock(&lot->lock);
-	if (index < lot->made)
-		c = lot->table[index];
-	pthread_mutex_unlock(&lot->lock);
-	return c;
+	return index < atomic_load(&lot->made) ? lot->table[index] : NULL;
 }
 
 size_t
@@ -313,6 +308,8 @@ lot_leave(struct lot *lot, struct connection *c)
 struct connection *
 lot_claim_oldest(struct lot *lot, enum parked reason)
 {
+	const struct claim claim = { reason, INT64_MAX };
+
 	for (;;) {
 		struct connection *c;
 		connection_handle handle = 0;
@@ -324,34 +321,43 @@ lot_claim_oldest(struct lot *lot, enum parked reason)
 		pthread_mutex_unlock(&lot->lock);
 		if (c == NULL)
 			return NULL;
-		c = connection_claim(lot, handle, &reason);
+		c = connection_claim(lot, handle, &claim, &reason);
 		if (c != NULL)
 			return c;
 	}
 }
 
+/* false: nothing is due, and the timer is set for what is next. */
+static bool
+name_expired(struct lot *lot, int64_t now_us, connection_handle *handle)
+{
+	bool due;
+
+	pthread_mutex_lock(&lot->lock);
+	due = lot->heap_n > 0 && lot->heap[1]->deadline_us <= now_us;
+	if (due) {
+		*handle = connection_name(lot->heap[1]);
+	} else {
+		/* It has fired for what it was set to. */
+		lot->armed_us = INT64_MAX;
+		arm(lot);
+	}
+	pthread_mutex_unlock(&lot->lock);
+	return due;
+}
+
 struct connection *
 lot_claim_expired(struct lot *lot, enum parked *reason)
 {
-	for (;;) {
-		struct connection *c = NULL;
-		connection_handle handle = 0;
+	const struct claim claim = { PARKED_KINDS, clock_mono_us() };
+	connection_handle handle;
 
-		pthread_mutex_lock(&lot->lock);
-		if (lot->heap_n > 0 &&
-		    lot->heap[1]->deadline_us <= clock_mono_us()) {
-			handle = connection_name(lot->heap[1]);
-			c = lot->heap[1];
-		} else {
-			/* The timer has fired for what it was set to. */
-			lot->armed_us = INT64_MAX;
-			arm(lot);
-		}
-		pthread_mutex_unlock(&lot->lock);
-		if (c == NULL)
-			return NULL;
-		c = connection_claim(lot, handle, reason);
+	while (name_expired(lot, claim.deadline_us, &handle)) {
+		struct connection *c =
+		    connection_claim(lot, handle, &claim, reason);
+
 		if (c != NULL)
 			return c;
 	}
+	return NULL;
 }
