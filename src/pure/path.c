@@ -79,12 +79,17 @@ static size_t
 decode(struct str text, char *out)
 {
 	size_t n = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < text.len; n++) {
+	while (i < text.len) {
 		int byte = escaped_byte(text.p + i, text.len - i);
 
-		out[n] = byte < 0 ? text.p[i] : (char)byte;
-		i += byte < 0 ? 1 : 3;
+		if (byte < 0) {
+			out[n++] = text.p[i++];
+		} else {
+			out[n++] = (char)byte;
+			i += 3;
+		}
 	}
 	return n;
 }

@@ -172,15 +172,26 @@ model(struct str path, char *out)
 	return len;
 }
 
+/* SEED=N runs the same draws again. */
+static unsigned
+draw_seed(void)
+{
+	const char *text = getenv("SEED");
+	unsigned seed = text != NULL ? (unsigned)strtoul(text, NULL, 10)
+				     : (unsigned)time(NULL);
+
+	print_message("seed %u\n", seed);
+	return seed;
+}
+
 /* Laws on drawn paths: as the model says; once more changes nothing. */
 static void
 test_drawn(void **state)
 {
 	static const char alphabet[] = "/././/.a";
-	unsigned seed = (unsigned)time(NULL);
+	unsigned seed = draw_seed();
 
 	(void)state;
-	print_message("seed %u\n", seed);
 	for (int round = 0; round < 20000; round++) {
 		size_t len = (size_t)(rand_r(&seed) % 24);
 		char path[24];
