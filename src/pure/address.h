@@ -39,8 +39,12 @@ size_t address_format(
     const struct address *address, char text[ADDRESS_TEXT_MAX]);
 bool address_eq(const struct address *a, const struct address *b);
 
-/* "10.0.0.0/8" or a single address; set host bits are an error. */
+/*
+ * "10.0.0.0/8" or a single address; set host bits are an error. A prefix of
+ * mapped addresses (::ffff:10.0.0.0/104) is the IPv4 prefix it maps.
+ */
 bool cidr_parse(struct str text, struct cidr *cidr, struct err *err);
+/* A prefix holds addresses of its own family alone, ::/0 no IPv4. */
 bool cidr_contains(const struct cidr *cidr, const struct address *address);
 
 #endif
