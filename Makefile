@@ -60,7 +60,8 @@ ifeq ($(filter -O0,$(CFLAGS)),)
 FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 endif
 else
-SANITIZER := -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+SANITIZER := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
 endif
 
 COMPILE = $(CC) -std=gnu17 -pthread -Isrc -I$(BUILD) -D_GNU_SOURCE $(FORTIFY) \
@@ -133,6 +134,8 @@ check-built: all $(UNIT)
 unit: $(UNIT)
 	@$(SUITES) $(UNIT)
 
+unit-programs: $(UNIT)
+
 # The unit tests and the main job, for variants: SANITIZE=, valgrind, Debian 13
 check-main: all $(UNIT) | deps-test
 	@PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) tests/e2e
@@ -187,5 +190,5 @@ deps-%: FORCE
 	@tests/run/deps $*
 
 FORCE:
-.PHONY: all help run demo conf check check-built unit check-main valgrind \
-	lint bench check-debian13 install uninstall clean deps FORCE
+.PHONY: all help run demo conf check check-built unit unit-programs check-main \
+	valgrind lint bench check-debian13 install uninstall clean deps FORCE
