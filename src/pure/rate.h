@@ -6,7 +6,10 @@
  *	unlimited | deny
  *
  * PERIOD is a count and a unit of ms s m h d w ("10s", "1h"), or the unit
- * alone ("10/s" is "10/1s").
+ * alone ("10/s" is "10/1s"). N and B are 1 to 10^12, a period 1ms to 366d;
+ * whether an algorithm takes B, and N times the period, is not asked here.
+ * Out-parameters are touched on success alone; an error quotes the item it
+ * is about.
  */
 #ifndef SLUICE_RATE_H
 #define SLUICE_RATE_H
@@ -36,7 +39,10 @@ struct rates {
 };
 
 bool rate_parse(struct str text, struct rates *rates, struct err *err);
-/* "50ms", "10s", "5m", "1h", "1d", "1w" (no unit: an error but for 0). */
+/*
+ * "50ms", "10s", "5m", "1h", "1d", "1w" (no unit: an error but for 0); 0 to
+ * 366d.
+ */
 bool rate_parse_duration(struct str text, int64_t *us, struct err *err);
 
 #endif
