@@ -1,0 +1,254 @@
+/*
+ * A FastCGI client for one request: BEGIN_REQUEST, whole pairs per PARAMS
+ * record, STDIN out of the spool; STDOUT, STDERR and END_REQUEST back, read
+ * at any split. Full duplex: an application that answers before it has
+ * read the body keeps nobody waiting.
+ */
+#include "domain/backend.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/net.h"
+#include "pure/fcgi_record.h"
+
+#define BACKEND_ID  1
+#define STDIN_PIECE 32768
+#define END_BYTES   8
+
+struct client {
+	struct exchange *x;
+
+	/* The record that is coming in. */
+	uint8_t header[FCGI_HEADER_BYTES];
+	size_t header_len;
+	struct fcgi_header h;
+	size_t content_left;
+	size_t padding_left;
+	uint8_t end[END_BYTES];
+	size_t end_len;
+
+	bool stdout_ended;
+	bool ended;
+	uint8_t protocol_status;
+	bool spool_failed;
+};
+
+static void
+put_head(struct exchange *x, struct buf *up)
+{
+	struct fcgi_params_writer w;
+
+	fcgi_add_begin(up, BACKEND_ID, FCGI_RESPONDER, 0);
+	fcgi_params_start(&w, up, BACKEND_ID);
+	for (size_t i = 0; i < x->params->n; i++)
+		fcgi_params_add(
+		    &w, x->params->at[i].name, x->params->at[i].value);
+	fcgi_params_end(&w);
+}
+
+static bool
+refill(void *context, struct buf *up)
+{
+	struct client *c = context;
+	struct exchange *x = c->x;
+	char bytes[STDIN_PIECE];
+	ssize_t n = spool_read(x->body, x->body_at, bytes, sizeof(bytes));
+
+	if (n < 0) {
+		/* Without its end the backend can not take it for whole. */
+		c->spool_failed = true;
+		return false;
+	}
+	x->body_at += (uint64_t)n;
+	fcgi_add_record(
+	    up, FCGI_STDIN, BACKEND_ID, (struct str){ bytes, (size_t)n });
+	if (n > 0 && x->body_at == x->body->bytes) {
+		fcgi_add_record(up, FCGI_STDIN, BACKEND_ID, STR_NONE);
+		return false;
+	}
+	return n > 0;
+}
+
+/* Takes what is there of the open record's content. */
+static enum pump_verdict
+take_content(struct client *c, struct str piece, struct buf *down)
+{
+	struct exchange *x = c->x;
+
+	if (c->h.id != BACKEND_ID)
+		return PUMP_HEAD_MORE;
+	switch (c->h.type) {
+	case FCGI_STDOUT:
+		return response_take(&x->response, piece, down);
+	case FCGI_STDERR:
+		backend_complain(x, piece);
+		break;
+	case FCGI_END_REQUEST:
+		if (piece.len > END_BYTES - c->end_len)
+			piece.len = END_BYTES - c->end_len;
+		memcpy(c->end + c->end_len, piece.p, piece.len);
+		c->end_len += piece.len;
+		break;
+	default:
+		break;
+	}
+	return PUMP_HEAD_MORE;
+}
+
+static bool
+open_record(struct client *c)
+{
+	fcgi_header_read(c->header, &c->h);
+	c->content_left = c->h.content;
+	c->padding_left = c->h.padding;
+	if (c->h.version != 1)
+		return err_set(&c->x->error, "not a FastCGI response");
+	if (c->h.type == FCGI_STDOUT && c->h.id == BACKEND_ID &&
+	    c->h.content == 0)
+		c->stdout_ended = true;
+	return true;
+}
+
+static void
+close_record(struct client *c)
+{
+	if (c->h.type == FCGI_END_REQUEST && c->h.id == BACKEND_ID &&
+	    c->end_len == END_BYTES) {
+		c->ended = true;
+		c->protocol_status = c->end[4];
+	}
+	c->header_len = 0;
+}
+
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* One step along the stream; returns how many bytes it took. */
+static size_t
+take_some(struct client *c, struct str in, struct buf *down,
+    enum pump_verdict *verdict)
+{
+	size_t n;
+
+	*verdict = PUMP_HEAD_MORE;
+	if (c->header_len < FCGI_HEADER_BYTES) {
+		n = least(FCGI_HEADER_BYTES - c->header_len, in.len);
+		memcpy(c->header + c->header_len, in.p, n);
+		c->header_len += n;
+		if (c->header_len == FCGI_HEADER_BYTES && !open_record(c))
+			*verdict = PUMP_BROKEN;
+	} else if (c->content_left > 0) {
+		n = least(c->content_left, in.len);
+		c->content_left -= n;
+		*verdict = take_content(c, (struct str){ in.p, n }, down);
+	} else {
+		n = least(c->padding_left, in.len);
+		c->padding_left -= n;
+	}
+	if (c->header_len == FCGI_HEADER_BYTES && c->content_left == 0 &&
+	    c->padding_left == 0)
+		close_record(c);
+	return n;
+}
+
+static enum pump_verdict
+take(void *context, struct str in, struct buf *down)
+{
+	struct client *c = context;
+
+	while (in.len > 0 && !c->ended) {
+		enum pump_verdict verdict;
+		size_t n = take_some(c, in, down, &verdict);
+
+		if (verdict == PUMP_BROKEN)
+			return verdict;
+		in.p += n;
+		in.len -= n;
+	}
+	if (c->ended)
+		return PUMP_WHOLE;
+	return c->x->response.has_head ? PUMP_GO_ON : PUMP_HEAD_MORE;
+}
+
+static bool
+connect_to(const struct config_address *address, int64_t timeout_us, int *fd,
+    struct err *err)
+{
+	struct net_address at;
+	bool ok = address->kind == CONFIG_UNIX
+	    ? net_address_unix(address->host, &at, err)
+	    : net_address_tcp(address->host, address->port, &at, err);
+
+	return ok &&
+	    net_connect(&at, clock_mono_us() + timeout_us, fd, err) ==
+	    NET_CONNECTED;
+}
+
+/* Another address is tried only where this one took nothing. */
+static int
+connect_any(struct exchange *x)
+{
+	const struct config_backend *b = x->backend;
+	int fd = -1;
+
+	for (size_t i = 0; i < b->address.n; i++) {
+		struct err why;
+
+		if (connect_to(
+			&b->address.at[i], b->connect_timeout_us, &fd, &why))
+			return fd;
+		err_set(
+		    &x->error, "%s: %.300s", b->address.at[i].text, why.text);
+	}
+	return -1;
+}
+
+static enum exchange_end
+conclude(struct client *c, struct pump *pump, enum pump_end end)
+{
+	struct exchange *x = c->x;
+	bool whole =
+	    end == PUMP_END_WHOLE || (end == PUMP_END_EOF && c->stdout_ended);
+
+	if (whole && c->protocol_status != FCGI_REQUEST_COMPLETE &&
+	    !x->response.has_head) {
+		err_set(&x->error, "refused with protocol status %u",
+		    (unsigned)c->protocol_status);
+		return c->protocol_status == FCGI_UNKNOWN_ROLE
+		    ? EXCHANGE_BROKEN
+		    : EXCHANGE_OVERLOADED;
+	}
+	if (whole && !c->spool_failed && response_is_whole(&x->response))
+		return backend_finish(x, pump);
+	return backend_give_up(x, end, pump);
+}
+
+enum exchange_end
+backend_fastcgi_run(struct exchange *x)
+{
+	static const struct pump_ops ops = { refill, take, NULL };
+	struct client client = { .x = x };
+	struct pump pump;
+	enum exchange_end end;
+	int fd = connect_any(x);
+
+	if (fd < 0)
+		return EXCHANGE_BROKEN;
+	pump_init(&pump, &ops, &client);
+	put_head(x, &pump.up);
+	pump.no_more_up = !refill(&client, &pump.up);
+	pump.in = pump.out = fd;
+	pump.front = x->front;
+	pump.send_timeout_us = x->backend->send_timeout_us;
+	pump.first_byte_timeout_us = x->backend->first_byte_timeout_us;
+	pump.idle_timeout_us = x->backend->idle_timeout_us;
+	end = conclude(&client, &pump, pump_run(&pump));
+	pump_release(&pump);
+	close(fd);
+	return end;
+}

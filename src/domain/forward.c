@@ -1,0 +1,46 @@
+#include "domain/forward.h"
+
+#include <stdio.h>
+
+static bool
+is_left_out(struct str name, bool measured)
+{
+	if (str_eq_nocase(name, STR("HTTP_PROXY")) ||
+	    str_eq(name, STR("FCGI_ROLE")))
+		return true;
+	return measured &&
+	    (str_eq(name, STR("CONTENT_LENGTH")) ||
+		str_eq(name, STR("HTTP_TRANSFER_ENCODING")));
+}
+
+static void
+add(struct params *out, struct str name, struct str value)
+{
+	out->at[out->n++] = (struct param){ name, value };
+}
+
+bool
+forward_params(const struct params *in, bool measured, uint64_t body_bytes,
+    struct arena *arena, struct params *out)
+{
+	bool had_coding = params_count(in, STR("HTTP_TRANSFER_ENCODING")) > 0;
+	char digits[24];
+	struct str length;
+	int n = snprintf(
+	    digits, sizeof(digits), "%llu", (unsigned long long)body_bytes);
+
+	out->n = 0;
+	out->at = arena_alloc(arena, (in->n + 2) * sizeof(*out->at));
+	length = arena_copy(arena, (struct str){ digits, (size_t)n });
+	if (out->at == NULL || length.p == NULL)
+		return false;
+	/* Nothing came and nothing was announced: a request without body. */
+	if (measured && (body_bytes > 0 || had_coding))
+		add(out, STR("CONTENT_LENGTH"), length);
+	for (size_t i = 0; i < in->n; i++)
+		if (!is_left_out(in->at[i].name, measured))
+			add(out, in->at[i].name, in->at[i].value);
+	if (params_count(in, STR("REDIRECT_STATUS")) == 0)
+		add(out, STR("REDIRECT_STATUS"), STR("200"));
+	return true;
+}

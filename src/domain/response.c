@@ -1,0 +1,199 @@
+#include "domain/response.h"
+
+#include "pure/fcgi_record.h"
+#include "pure/reply.h"
+
+void
+response_init(struct response *r, uint16_t id, bool without_body,
+    const struct decision *decision)
+{
+	*r = (struct response){
+		.id = id,
+		.without_body = without_body,
+		.decision = decision,
+		.body_left = -1,
+	};
+	cgi_head_init(&r->head);
+}
+
+void
+response_release(struct response *r)
+{
+	cgi_head_release(&r->head);
+}
+
+static void
+add_stdout(const struct response *r, struct str bytes, struct buf *down)
+{
+	while (bytes.len > 0) {
+		struct str piece = { bytes.p,
+			bytes.len > FCGI_CONTENT_MAX ? FCGI_CONTENT_MAX
+						     : bytes.len };
+
+		fcgi_add_record(down, FCGI_STDOUT, r->id, piece);
+		bytes.p += piece.len;
+		bytes.len -= piece.len;
+	}
+}
+
+/* What belongs to one hop, or would be said twice. */
+static bool
+is_dropped(struct str name)
+{
+	static const struct str hop[] = {
+		{ "Connection", 10 },
+		{ "Keep-Alive", 10 },
+		{ "Proxy-Connection", 16 },
+		{ "Transfer-Encoding", 17 },
+		{ "TE", 2 },
+		{ "Trailer", 7 },
+		{ "Upgrade", 7 },
+	};
+
+	for (size_t i = 0; i < sizeof(hop) / sizeof(hop[0]); i++)
+		if (str_eq_nocase(name, hop[i]))
+			return true;
+	return false;
+}
+
+static bool
+is_ours(struct str name)
+{
+	return str_eq_nocase(name, STR("X-RateLimit-Limit")) ||
+	    str_eq_nocase(name, STR("X-RateLimit-Remaining")) ||
+	    str_eq_nocase(name, STR("X-RateLimit-Reset"));
+}
+
+/* Does any list item of a Cache-Control say that shared caches may keep? */
+static bool
+is_public(const struct cgi_head *head)
+{
+	for (size_t i = 0; i < head->n_fields; i++) {
+		struct str rest = head->field[i].value;
+
+		if (!str_eq_nocase(head->field[i].name, STR("Cache-Control")))
+			continue;
+		while (rest.p != NULL) {
+			struct str item = str_trim(str_cut(&rest, ','));
+
+			if (str_eq_nocase(item, STR("public")) ||
+			    (item.len > 9 &&
+				str_eq_nocase((struct str){ item.p, 9 },
+				    STR("s-maxage="))))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The application's own numbers stay unless ours are stricter, and the two
+ * are never mixed.
+ */
+static bool
+ours_go_out(const struct response *r)
+{
+	const struct cgi_field *remaining;
+	bool has_own = false;
+	uint64_t own;
+
+	if (!r->decision->has_numbers || is_public(&r->head))
+		return false;
+	for (size_t i = 0; i < r->head.n_fields; i++)
+		has_own = has_own || is_ours(r->head.field[i].name);
+	if (!has_own)
+		return true;
+	remaining = cgi_head_field(&r->head, STR("X-RateLimit-Remaining"));
+	return remaining != NULL &&
+	    str_to_u64(remaining->value, INT64_MAX, &own) &&
+	    (uint64_t)r->decision->verdict.remaining < own;
+}
+
+static void
+write_head(const struct response *r, struct buf *down)
+{
+	const struct cgi_head *head = &r->head;
+	bool ours = ours_go_out(r);
+	struct buf text;
+
+	buf_init(&text);
+	/* 200 and 302 that the backend left to us stay ours to say. */
+	buf_addf(&text, "Status: %d", head->status);
+	if (head->reason.len > 0) {
+		buf_add_char(&text, ' ');
+		buf_add_str(&text, head->reason);
+	}
+	buf_addf(&text, "\r\n");
+	for (size_t i = 0; i < head->n_fields; i++) {
+		const struct cgi_field *f = &head->field[i];
+
+		if (is_dropped(f->name) || (ours && is_ours(f->name)))
+			continue;
+		buf_add_str(&text, f->name);
+		buf_add(&text, ": ", 2);
+		buf_add_str(&text, f->value);
+		buf_add(&text, "\r\n", 2);
+	}
+	if (ours)
+		reply_add_numbers(&text, &r->decision->verdict);
+	buf_add(&text, "\r\n", 2);
+	add_stdout(r, buf_str(&text), down);
+	down->failed = down->failed || text.failed;
+	buf_release(&text);
+}
+
+static bool
+has_no_body(const struct response *r)
+{
+	return r->without_body || r->head.status == 204 ||
+	    r->head.status == 304;
+}
+
+static void
+pass_body(struct response *r, struct str bytes, struct buf *down)
+{
+	if (r->body_left >= 0 && bytes.len > (uint64_t)r->body_left)
+		bytes.len = (size_t)r->body_left;
+	if (r->body_left >= 0)
+		r->body_left -= (int64_t)bytes.len;
+	r->body_bytes += bytes.len;
+	add_stdout(r, bytes, down);
+}
+
+enum pump_verdict
+response_take(struct response *r, struct str bytes, struct buf *down)
+{
+	if (r->has_head) {
+		pass_body(r, bytes, down);
+		return PUMP_GO_ON;
+	}
+	switch (cgi_head_feed(&r->head, bytes.p, bytes.len)) {
+	case CGI_HEAD_MORE:
+		return PUMP_HEAD_MORE;
+	case CGI_HEAD_BAD:
+		return PUMP_BROKEN;
+	case CGI_HEAD_DONE:
+		break;
+	}
+	r->has_head = true;
+	r->body_left = r->head.content_length;
+	write_head(r, down);
+	pass_body(r,
+	    (struct str){ r->head.raw.p + r->head.body_at,
+		r->head.raw.len - r->head.body_at },
+	    down);
+	return PUMP_GO_ON;
+}
+
+bool
+response_is_whole(const struct response *r)
+{
+	return r->has_head && (has_no_body(r) || r->body_left <= 0);
+}
+
+void
+response_end(const struct response *r, struct buf *down)
+{
+	fcgi_add_record(down, FCGI_STDOUT, r->id, STR_NONE);
+	fcgi_add_end(down, r->id, 0, FCGI_REQUEST_COMPLETE);
+}
