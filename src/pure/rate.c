@@ -177,7 +177,7 @@ is_new_period(const struct rates *rates, const struct rate *rate)
 static bool
 add_item(struct rates *rates, struct str item, struct err *err)
 {
-	struct rate rate;
+	struct rate rate = { 0 };
 
 	if (!parse_item(item, &rate, err))
 		return false;
