@@ -6,6 +6,8 @@
  * is held against the whole text. A regex is searched for anywhere in the
  * text (anchor it to match the whole), with PCRE2's match limits set so
  * that no text can make it run for long; one that hits them matches not.
+ * It works on bytes: `.` is any byte, a newline too, and `$` is the very
+ * end. Letters that differ in case are ASCII's alone.
  */
 #ifndef SLUICE_MATCH_H
 #define SLUICE_MATCH_H
@@ -21,8 +23,8 @@ struct match; /* opaque, heap */
 bool match_glob(struct str pattern, struct str text);
 
 /*
- * `value` is a comma separated list of globs, or `~` and a regex. The
- * match owns copies. nocase: letters match whatever their case (hosts).
+ * `value` is a comma separated list of globs, or `~` and a regex; blanks
+ * around an item or the regex do not count. The match owns copies. nocase: letters match whatever their case (hosts).
  * NULL and err on an empty item or a regex that does not compile.
  */
 struct match *match_new(struct str value, bool nocase, struct err *err);
