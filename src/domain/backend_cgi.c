@@ -1,0 +1,346 @@
+/*
+ * A CGI script for one request (RFC 3875): run by posix_spawn in a group
+ * and directory of its own, its input and output served at once, ended with
+ * its whole group when its time is up or nobody waits for it any more, and
+ * always reaped.
+ */
+#include "domain/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "domain/script.h"
+#include "io/spawn.h"
+
+#define STDIN_PIECE   32768
+#define TERM_GRACE_US 2000000
+#define DEFAULT_PATH  "PATH=/usr/local/bin:/usr/bin:/bin"
+
+/* The gateway's ends of the pipes, and the script's. */
+struct pipes {
+	int in[2];
+	int out[2];
+	int errors[2];
+};
+
+static void
+close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void
+close_pair(int pair[2])
+{
+	close_one(&pair[0]);
+	close_one(&pair[1]);
+}
+
+static void
+close_pipes(struct pipes *p)
+{
+	close_pair(p->in);
+	close_pair(p->out);
+	close_pair(p->errors);
+}
+
+static bool
+open_pipes(struct pipes *p, struct err *err)
+{
+	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	if (pipe2(p->in, O_CLOEXEC) == 0 && pipe2(p->out, O_CLOEXEC) == 0 &&
+	    pipe2(p->errors, O_CLOEXEC) == 0) {
+		fcntl(p->in[1], F_SETFL, O_NONBLOCK);
+		fcntl(p->out[0], F_SETFL, O_NONBLOCK);
+		fcntl(p->errors[0], F_SETFL, O_NONBLOCK);
+		return true;
+	}
+	err_set(err, "pipe: %s", strerror(errno));
+	close_pipes(p);
+	return false;
+}
+
+/*
+ * A name the script's loader, shell or interpreter would obey, or that no
+ * environment can hold.
+ */
+static bool
+is_unfit(struct str name)
+{
+	static const char *const obeyed[] = { "PATH", "IFS", "ENV", "CDPATH",
+		"BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "GCONV_PATH",
+		"LOCPATH", "NLSPATH", "TMPDIR", "PERL5OPT", "PERL5LIB",
+		"PERLLIB", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP",
+		"RUBYOPT", "RUBYLIB", "NODE_OPTIONS" };
+
+	if (str_starts(name, STR("LD_")) || str_starts(name, STR("MALLOC_")) ||
+	    str_starts(name, STR("GLIBC_")))
+		return true;
+	for (size_t i = 0; i < sizeof(obeyed) / sizeof(obeyed[0]); i++)
+		if (str_eq(name, str_of(obeyed[i])))
+			return true;
+	for (size_t i = 0; i < name.len; i++) {
+		char c = name.p[i];
+
+		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+			c == '_' || (i > 0 && c >= '0' && c <= '9')))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_repeated(const struct params *params, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (str_eq(params->at[i].name, params->at[at].name))
+			return true;
+	return false;
+}
+
+struct environment {
+	struct arena *arena;
+	char **at;
+	size_t n;
+	bool failed;
+};
+
+static void
+set(struct environment *e, struct str name, struct str value)
+{
+	char *text = arena_alloc(e->arena, name.len + value.len + 2);
+
+	if (text == NULL) {
+		e->failed = true;
+		return;
+	}
+	memcpy(text, name.p, name.len);
+	text[name.len] = '=';
+	if (value.len > 0)
+		memcpy(text + name.len + 1, value.p, value.len);
+	e->at[e->n++] = text;
+}
+
+/* What finding the script has changed. */
+static struct str
+value_of(const struct param *p, const struct script *script)
+{
+	if (str_eq(p->name, STR("SCRIPT_FILENAME")))
+		return str_of(script->path);
+	if (script->split && str_eq(p->name, STR("SCRIPT_NAME")))
+		return script->script_name;
+	if (script->split && str_eq(p->name, STR("PATH_INFO")))
+		return script->path_info;
+	return p->value;
+}
+
+static void
+pass_on(struct environment *e, const struct config_backend *backend)
+{
+	bool has_path = false;
+
+	for (size_t i = 0; i < backend->env.n; i++) {
+		const char *name = backend->env.at[i];
+		const char *value = getenv(name);
+
+		if (value == NULL)
+			continue;
+		has_path = has_path || strcmp(name, "PATH") == 0;
+		set(e, str_of(name), str_of(value));
+	}
+	if (!has_path) {
+		static char path[] = DEFAULT_PATH;
+
+		e->at[e->n++] = path;
+	}
+}
+
+/* NULL: no memory. */
+static char **
+make_environment(struct exchange *x, const struct script *script)
+{
+	const struct params *params = x->params;
+	struct environment e = { .arena = x->arena };
+
+	e.at = arena_alloc(
+	    x->arena, (params->n + x->backend->env.n + 5) * sizeof(*e.at));
+	if (e.at == NULL)
+		return NULL;
+	pass_on(&e, x->backend);
+	for (size_t i = 0; i < params->n; i++)
+		if (!is_unfit(params->at[i].name) && !is_repeated(params, i))
+			set(&e, params->at[i].name,
+			    value_of(&params->at[i], script));
+	if (params_get(params, STR("GATEWAY_INTERFACE")).len == 0)
+		set(&e, STR("GATEWAY_INTERFACE"), STR("CGI/1.1"));
+	if (script->split && script->path_info.len > 0 &&
+	    params_count(params, STR("PATH_INFO")) == 0)
+		set(&e, STR("PATH_INFO"), script->path_info);
+	return e.failed ? NULL : e.at;
+}
+
+static bool
+refill(void *context, struct buf *up)
+{
+	struct exchange *x = context;
+	char bytes[STDIN_PIECE];
+	ssize_t n = spool_read(x->body, x->body_at, bytes, sizeof(bytes));
+
+	if (n <= 0)
+		return false;
+	x->body_at += (uint64_t)n;
+	buf_add(up, bytes, (size_t)n);
+	return x->body_at < x->body->bytes;
+}
+
+static enum pump_verdict
+take(void *context, struct str bytes, struct buf *down)
+{
+	struct exchange *x = context;
+
+	return response_take(&x->response, bytes, down);
+}
+
+static void
+complain(void *context, struct str bytes)
+{
+	backend_complain(context, bytes);
+}
+
+static pid_t
+start(struct exchange *x, const struct script *script, struct pipes *pipes)
+{
+	char *argv[3] = { (char *)(uintptr_t)script->path, NULL, NULL };
+	struct spawn s = {
+		.path = script->path,
+		.argv = argv,
+		.directory = script->directory,
+		.fd = { pipes->in[0], pipes->out[1], pipes->errors[1] },
+	};
+	pid_t pid;
+
+	s.envp = make_environment(x, script);
+	if (s.envp == NULL) {
+		err_set(&x->error, "out of memory");
+		return -1;
+	}
+	if (script->interpreter != NULL) {
+		s.path = script->interpreter;
+		argv[0] = (char *)(uintptr_t)script->interpreter;
+		argv[1] = (char *)(uintptr_t)script->path;
+	}
+	pid = spawn_start(&s, &x->error);
+	close_one(&pipes->in[0]);
+	close_one(&pipes->out[1]);
+	close_one(&pipes->errors[1]);
+	if (pid >= 0)
+		counter_add(COUNTER_scripts_run, 1);
+	return pid;
+}
+
+/* Ends the group, before its leader is reaped and the number is free. */
+static void
+end_group(pid_t pid)
+{
+	spawn_signal(pid, SIGTERM);
+	spawn_wait(pid, clock_mono_us() + TERM_GRACE_US);
+	spawn_signal(pid, SIGKILL);
+}
+
+static enum pump_end
+serve(struct exchange *x, pid_t pid, struct pipes *pipes, struct pump *pump)
+{
+	const struct config_backend *b = x->backend;
+	enum pump_end end;
+
+	pump->in = pipes->in[1];
+	pipes->in[1] = -1;
+	pump->out = pipes->out[0];
+	pump->errors = pipes->errors[0];
+	pump->exited = pidfd_open(pid, 0);
+	pump->front = x->front;
+	pump->pipes = true;
+	pump->close_in = true;
+	pump->send_timeout_us = b->run_timeout_us;
+	pump->first_byte_timeout_us = b->run_timeout_us;
+	pump->idle_timeout_us = b->idle_timeout_us;
+	pump->deadline_us = clock_mono_us() + b->run_timeout_us;
+	end = pump_run(pump);
+	close_one(&pump->in);
+	close_one(&pump->exited);
+	return end;
+}
+
+static enum exchange_end
+conclude(struct exchange *x, struct pump *pump, enum pump_end end, int status)
+{
+	bool clean = end == PUMP_END_EOF && response_is_whole(&x->response);
+
+	if (clean && WIFSIGNALED(status) && x->response.body_left < 0)
+		err_set(&x->error, "ended by signal %d", WTERMSIG(status));
+	else if (clean)
+		return backend_finish(x, pump);
+	else if (end == PUMP_END_EOF && WIFEXITED(status) &&
+	    WEXITSTATUS(status) != 0)
+		err_set(&x->error, "ended with status %d", WEXITSTATUS(status));
+	return backend_give_up(x, end, pump);
+}
+
+static enum exchange_end
+run(struct exchange *x, const struct script *script)
+{
+	static const struct pump_ops ops = { refill, take, complain };
+	struct pipes pipes;
+	struct pump pump;
+	enum exchange_end result;
+	enum pump_end end;
+	pid_t pid;
+
+	if (!open_pipes(&pipes, &x->error))
+		return EXCHANGE_BROKEN;
+	pid = start(x, script, &pipes);
+	if (pid < 0) {
+		close_pipes(&pipes);
+		return EXCHANGE_BROKEN;
+	}
+	pump_init(&pump, &ops, x);
+	end = serve(x, pid, &pipes, &pump);
+	/* Closed output may come a moment before the end. */
+	if (end != PUMP_END_EOF ||
+	    !spawn_wait(pid, clock_mono_us() + TERM_GRACE_US))
+		end_group(pid);
+	result = conclude(x, &pump, end, spawn_reap(pid));
+	pump_release(&pump);
+	close_pipes(&pipes);
+	return result;
+}
+
+enum exchange_end
+backend_cgi_run(struct exchange *x)
+{
+	struct script script;
+
+	switch (
+	    script_find(x->backend, x->params, x->arena, &script, &x->error)) {
+	case SCRIPT_OK:
+		break;
+	case SCRIPT_NOT_FOUND:
+		return EXCHANGE_NOT_FOUND;
+	case SCRIPT_FORBIDDEN:
+		return EXCHANGE_FORBIDDEN;
+	case SCRIPT_NO_MEMORY:
+		return EXCHANGE_NO_MEMORY;
+	}
+	x->error.text[0] = '\0';
+	return run(x, &script);
+}

@@ -1,0 +1,39 @@
+/*
+ * script: which program a CGI request means, and may it be run.
+ *
+ * SCRIPT_FILENAME (less Apache's "proxy:fcgi://host"), or where that names
+ * no file DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO, cut back at slashes until
+ * a file is found; the rest is PATH_INFO. The real path must lie inside the
+ * backend's root. Any thread; results live in the arena.
+ */
+#ifndef SLUICE_SCRIPT_H
+#define SLUICE_SCRIPT_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "config/config.h"
+#include "pure/params.h"
+
+enum script_status {
+	SCRIPT_OK,
+	SCRIPT_NOT_FOUND,
+	SCRIPT_FORBIDDEN,
+	SCRIPT_NO_MEMORY,
+};
+
+struct script {
+	const char *path;        /* real, inside the root */
+	const char *directory;   /* where it lies */
+	const char *interpreter; /* NULL: run it itself */
+	bool split;              /* the two below replace what came */
+	struct str script_name;
+	struct str path_info;
+};
+
+enum script_status script_find(const struct config_backend *backend,
+    const struct params *params, struct arena *arena, struct script *script,
+    struct err *err);
+
+#endif
