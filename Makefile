@@ -24,6 +24,9 @@ endif
 
 all: $(BUILD)/sluice
 
+# What is done is said in a word; V=1 shows the commands.
+quiet = $(if $(V),,@echo '  $(1) $(2)';)
+
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
 
@@ -78,11 +81,11 @@ ROOMS := $(filter-out $(BUILD)/src/process/main.o,$(OBJECTS))
 UNIT := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
 
 $(BUILD)/sluice: $(OBJECTS)
-	$(LINK) -o $@ $^ $(LIBS)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $^ $(LIBS)
 
 $(BUILD)/src/%.o: src/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE) $(VERSIONS) -MMD -MP -c -o $@ $<
+	$(call quiet,CC,$<)$(COMPILE) $(VERSIONS) -MMD -MP -c -o $@ $<
 
 # libfcgi and inih do not tell their versions, Debian does.
 version_of = '"$(shell $(PKG_CONFIG) --modversion $(1) 2>/dev/null)"'
@@ -92,7 +95,8 @@ $(BUILD)/src/process/%.o: VERSIONS = \
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(ROOMS) $(BUILD)/flags | deps-unit
 	@mkdir -p $(@D)
-	$(COMPILE) -MMD -MP $(LINK:$(CC)%=%) -o $@ $< $(ROOMS) $(LIBS) -lcmocka
+	$(call quiet,CC,$<)$(COMPILE) -MMD -MP $(LINK:$(CC)%=%) -o $@ $< \
+		$(ROOMS) $(LIBS) -lcmocka
 
 # Changes when the flags do, so that all that was built with others is built
 # again.
@@ -142,7 +146,7 @@ check-main: all $(UNIT) | deps-test
 
 ## make valgrind   the unit tests and the main job under memcheck
 valgrind: all $(UNIT) | deps-test deps-valgrind
-	@SLUICE_WRAPPER='valgrind -q --error-exitcode=99 --leak-check=full \
+	@SLUICE_SLOW=1 SLUICE_WRAPPER='valgrind -q --error-exitcode=99 --leak-check=full \
 		--errors-for-leak-kinds=definite$(comma)indirect' \
 		PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) tests/e2e
 
@@ -157,7 +161,7 @@ bench: all $(BUILD)/tests/bench/hello | deps-bench
 
 $(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE) $(LINK:$(CC)%=%) -o $@ $< -lfcgi
+	$(call quiet,CC,$<)$(COMPILE) $(LINK:$(CC)%=%) -o $@ $< -lfcgi
 
 ## make check-debian13  build, unit tests and the main job in a Debian 13 tree
 check-debian13: | deps-debian13
@@ -170,7 +174,8 @@ install: all
 	install -D -m 755 $(BUILD)/sluice $(DESTDIR)$(bindir)/sluice
 	test -e $(DESTDIR)$(sysconfdir)/sluice/sluice.ini || install -D -m 640 \
 		conf/sluice.ini $(DESTDIR)$(sysconfdir)/sluice/sluice.ini
-	for page in $(wildcard doc/*.[58]); do install -D -m 644 "$$page" \
+	for page in $(wildcard doc/*.[58]); do \
+		install -D -m 644 "$$page" \
 		$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
 
 # The configuration stays: it is its owner's.

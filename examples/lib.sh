@@ -10,7 +10,7 @@ set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 PORT=${PORT:-8080}
-RUN=$(mktemp -d /tmp/sluice.XXXXXX)
+RUN=$(mktemp -d "${TMPDIR:-/tmp}/sluice.XXXXXX")
 export HERE PORT RUN
 
 pids=()
