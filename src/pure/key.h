@@ -50,7 +50,10 @@ struct key {
 	struct key_part part[KEY_PARTS_MAX];
 };
 
-/* "client", "header:X-Api-Key+path"; err names the part at fault. */
+/*
+ * "client", "header:X-Api-Key+path"; err names the part at fault. A header
+ * is kept under its param's name: HTTP_X_API_KEY, but CONTENT_TYPE.
+ */
 bool key_parse(struct str text, struct key *key, struct err *err);
 /*
  * True when every part always has a value (its last alternative is host,
@@ -63,9 +66,10 @@ struct key_hasher; /* heap, opaque; read-only after key_hasher_new */
 struct key_hasher *key_hasher_new(struct str secret, struct err *err);
 void key_hasher_free(struct key_hasher *h);
 /*
- * The tag of a tuple of n values. plain: the first value is written as it
- * is (an address or "global"), not hashed. Returns the length; tag gets a
- * NUL. 0 if libcrypto failed.
+ * The tag of a tuple of n values. plain: the only value is written as it is
+ * (an address or "global": it fits, and is never what a client wrote), not
+ * hashed. Returns the length; tag gets a NUL. 0 if libcrypto failed. Any
+ * number of threads may share one hasher.
  */
 size_t key_tag(const struct key_hasher *h, const struct str *values, size_t n,
     bool plain, char tag[KEY_TAG_MAX]);

@@ -1,0 +1,280 @@
+/*
+ * The hasher keeps one EVP_MAC context with its key set, which nobody
+ * changes afterwards; a tag is made in a copy of it, so threads share the
+ * hasher without a lock.
+ */
+#include "pure/key.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#define PUBLIC_SECRET STR("sluice: a public secret, where none is configured")
+#define DIGEST_BYTES  32 /* of SHA-256 */
+#define TAG_BYTES     16 /* of them in a tag */
+#define TAG_DIGITS    32
+#define OFFSET_BYTES  8
+#define HEADER_PREFIX STR("header:")
+#define PARAM_PREFIX  "HTTP_"
+#define SOURCES_TEXT  "client, header:NAME, host, path, method or global"
+
+struct key_hasher {
+	EVP_MAC_CTX *keyed;
+};
+
+static const struct {
+	struct str word;
+	enum key_source source;
+} sources[] = {
+	{ { "client", 6 }, KEY_CLIENT },
+	{ { "host", 4 }, KEY_HOST },
+	{ { "path", 4 }, KEY_PATH },
+	{ { "method", 6 }, KEY_METHOD },
+	{ { "global", 6 }, KEY_GLOBAL },
+};
+
+/* The character of a param's name, or 0 where a header can not have it. */
+static char
+param_char(char c)
+{
+	if (c >= 'a' && c <= 'z')
+		return (char)(c - 'a' + 'A');
+	if ((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
+		return c;
+	return c == '-' || c == '_' ? '_' : '\0';
+}
+
+/* CGI passes these two without the prefix (RFC 3875, 4.1.2 and 4.1.3). */
+static bool
+has_no_prefix(struct str header)
+{
+	return str_eq_nocase(header, STR("Content-Type")) ||
+	    str_eq_nocase(header, STR("Content-Length"));
+}
+
+static bool
+parse_header(struct str item, struct str header, struct key_alternative *a,
+    struct err *err)
+{
+	size_t n = 0;
+
+	if (header.len == 0)
+		return err_set(err,
+		    "`%.*s`: the header's name is missing, such as "
+		    "header:X-Api-Key",
+		    STR_ARG(item));
+	if (header.len >= KEY_NAME_MAX - strlen(PARAM_PREFIX))
+		return err_set(err, "`%.*s`: the header's name is too long",
+		    STR_ARG(item));
+	if (!has_no_prefix(header)) {
+		n = strlen(PARAM_PREFIX);
+		memcpy(a->name, PARAM_PREFIX, n);
+	}
+	for (size_t i = 0; i < header.len; i++, n++) {
+		a->name[n] = param_char(header.p[i]);
+		if (a->name[n] == '\0')
+			return err_set(err,
+			    "`%.*s`: a header's name has letters, digits, "
+			    "`-` and `_` alone",
+			    STR_ARG(item));
+	}
+	a->name[n] = '\0';
+	a->source = KEY_HEADER;
+	return true;
+}
+
+static bool
+parse_alternative(struct str item, struct key_alternative *a, struct err *err)
+{
+	*a = (struct key_alternative){ 0 };
+	if (str_starts(item, HEADER_PREFIX)) {
+		struct str name = { item.p + HEADER_PREFIX.len,
+			item.len - HEADER_PREFIX.len };
+
+		return parse_header(item, name, a, err);
+	}
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		if (str_eq(sources[i].word, item)) {
+			a->source = sources[i].source;
+			return true;
+		}
+	}
+	return err_set(err, "`%.*s`: unknown in a key; it is " SOURCES_TEXT,
+	    STR_ARG(item));
+}
+
+static bool
+parse_part(struct str text, struct key_part *part, struct err *err)
+{
+	struct str rest = text;
+
+	part->n = 0;
+	do {
+		struct str item = str_trim(str_cut(&rest, '|'));
+
+		if (part->n == KEY_ALTERNATIVES_MAX)
+			return err_set(err, "`%.*s`: more than %d alternatives",
+			    STR_ARG(text), KEY_ALTERNATIVES_MAX);
+		if (!parse_alternative(item, &part->alternative[part->n], err))
+			return false;
+		part->n++;
+	} while (rest.p != NULL);
+	return true;
+}
+
+bool
+key_parse(struct str text, struct key *key, struct err *err)
+{
+	struct str rest = text;
+	struct key parsed = { 0 };
+
+	do {
+		struct str part = str_trim(str_cut(&rest, '+'));
+
+		if (parsed.n == KEY_PARTS_MAX)
+			return err_set(err, "`%.*s`: more than %d parts",
+			    STR_ARG(text), KEY_PARTS_MAX);
+		if (!parse_part(part, &parsed.part[parsed.n], err))
+			return false;
+		parsed.n++;
+	} while (rest.p != NULL);
+	*key = parsed;
+	return true;
+}
+
+bool
+key_always_there(const struct key *key)
+{
+	for (size_t i = 0; i < key->n; i++) {
+		const struct key_part *part = &key->part[i];
+
+		if (part->alternative[part->n - 1].source == KEY_HEADER)
+			return false;
+	}
+	return true;
+}
+
+static bool
+set_secret(EVP_MAC_CTX *ctx, struct str secret)
+{
+	char digest[] = "SHA256";
+	OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string(
+				    OSSL_MAC_PARAM_DIGEST, digest, 0),
+		OSSL_PARAM_construct_end() };
+
+	return EVP_MAC_init(ctx, (const unsigned char *)secret.p, secret.len,
+		   params) == 1;
+}
+
+static EVP_MAC_CTX *
+new_keyed(struct str secret)
+{
+	EVP_MAC *mac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL);
+	EVP_MAC_CTX *ctx = mac == NULL ? NULL : EVP_MAC_CTX_new(mac);
+
+	EVP_MAC_free(mac); /* the context keeps it */
+	if (ctx != NULL && !set_secret(ctx, secret)) {
+		EVP_MAC_CTX_free(ctx);
+		return NULL;
+	}
+	return ctx;
+}
+
+struct key_hasher *
+key_hasher_new(struct str secret, struct err *err)
+{
+	struct key_hasher *h = calloc(1, sizeof(*h));
+
+	if (h != NULL)
+		h->keyed = new_keyed(secret.len > 0 ? secret : PUBLIC_SECRET);
+	if (h == NULL || h->keyed == NULL) {
+		free(h);
+		err_set(err, "libcrypto can not start HMAC-SHA-256");
+		return NULL;
+	}
+	return h;
+}
+
+void
+key_hasher_free(struct key_hasher *h)
+{
+	if (h == NULL)
+		return;
+	EVP_MAC_CTX_free(h->keyed);
+	free(h);
+}
+
+static bool
+add_value(EVP_MAC_CTX *ctx, struct str value)
+{
+	uint64_t len = value.len;
+	uint8_t prefix[sizeof(len)];
+
+	for (size_t i = 0; i < sizeof(prefix); i++)
+		prefix[i] = (uint8_t)(len >> 8 * (sizeof(prefix) - 1 - i));
+	return EVP_MAC_update(ctx, prefix, sizeof(prefix)) == 1 &&
+	    (value.len == 0 ||
+		EVP_MAC_update(
+		    ctx, (const unsigned char *)value.p, value.len) == 1);
+}
+
+static bool
+hash_tuple(const struct key_hasher *h, const struct str *values, size_t n,
+    uint8_t digest[DIGEST_BYTES])
+{
+	EVP_MAC_CTX *ctx = EVP_MAC_CTX_dup(h->keyed);
+	size_t len = 0;
+	bool hashed = ctx != NULL;
+
+	for (size_t i = 0; hashed && i < n; i++)
+		hashed = add_value(ctx, values[i]);
+	hashed = hashed && EVP_MAC_final(ctx, digest, &len, DIGEST_BYTES) == 1;
+	EVP_MAC_CTX_free(ctx);
+	return hashed && len == DIGEST_BYTES;
+}
+
+size_t
+key_tag(const struct key_hasher *h, const struct str *values, size_t n,
+    bool plain, char tag[KEY_TAG_MAX])
+{
+	static const char hex[] = "0123456789abcdef";
+	uint8_t digest[DIGEST_BYTES];
+
+	if (plain) {
+		assert(n == 1 && values[0].len > 0);
+		assert(values[0].len < KEY_TAG_MAX);
+		memcpy(tag, values[0].p, values[0].len);
+		tag[values[0].len] = '\0';
+		return values[0].len;
+	}
+	tag[0] = '\0';
+	if (!hash_tuple(h, values, n, digest))
+		return 0;
+	for (size_t i = 0; i < TAG_BYTES; i++) {
+		tag[2 * i] = hex[digest[i] >> 4];
+		tag[2 * i + 1] = hex[digest[i] & 15];
+	}
+	tag[TAG_DIGITS] = '\0';
+	return TAG_DIGITS;
+}
+
+bool
+key_offset(struct str name, int64_t period, int64_t *offset)
+{
+	uint8_t digest[DIGEST_BYTES];
+	uint64_t first = 0;
+
+	assert(period > 0);
+	if (EVP_Digest(name.len > 0 ? name.p : "", name.len, digest, NULL,
+		EVP_sha256(), NULL) != 1)
+		return false;
+	for (size_t i = 0; i < OFFSET_BYTES; i++)
+		first = first << 8 | digest[i];
+	*offset = (int64_t)(first % (uint64_t)period);
+	return true;
+}
