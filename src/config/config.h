@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -27,7 +28,8 @@
 #include "pure/match.h"
 #include "pure/rate.h"
 
-#define CONFIG_NAME_MAX 32
+#define CONFIG_NAME_MAX  32
+#define CONFIG_RATES_MAX 32 /* rates one request can come under, at most */
 
 /* A list of strings, in file order. */
 struct config_list {
@@ -80,6 +82,7 @@ struct config_gateway {
 	uint64_t spool_total_bytes;
 	char *spool_directory;
 	int64_t shutdown_timeout_us;
+	char *include; /* as written; has been followed */
 };
 
 enum config_store_kind {
@@ -172,6 +175,7 @@ struct config_log {
 
 struct config {
 	_Atomic unsigned references;
+	struct arena arena; /* what the generation points to */
 	char *file;
 	struct config_gateway gateway;
 	struct config_store store;

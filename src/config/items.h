@@ -1,0 +1,28 @@
+/*
+ * items: a list as the configuration writes it.
+ *
+ * Comma separated; an item @PATH stands for the lines of that file, one
+ * item each, blank ones and those that begin with # left out. A PATH that
+ * is not absolute is relative to `directory`. Empty items, and a list
+ * without any, are errors: an empty list would often mean "all".
+ */
+#ifndef SLUICE_ITEMS_H
+#define SLUICE_ITEMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct items {
+	size_t n;
+	struct str *at; /* each followed by a NUL */
+};
+
+/* Everything is copied to the arena. */
+bool items_parse(struct str text, const char *directory, struct arena *arena,
+    struct items *items, struct err *err);
+
+#endif

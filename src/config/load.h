@@ -1,0 +1,43 @@
+/*
+ * load: a configuration while it is being made from its source.
+ *
+ * Shared by config.c, which makes it and owns all of it, and the rooms
+ * that look at the whole: load_check and load_overlap.
+ */
+#ifndef SLUICE_LOAD_H
+#define SLUICE_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/config.h"
+#include "config/finding.h"
+#include "config/source.h"
+
+struct load {
+	struct findings findings;
+	struct source source;
+	struct config *config;
+	/* Where config->limit[i] and config->backend[i] come from. */
+	const struct source_section **limit;
+	const struct source_section **backend;
+};
+
+/* Was it written, with whatever value? */
+bool load_has(const struct source_section *section, const char *key);
+/* Where an option stands; one that does not, at its section's line. */
+struct place load_place(const struct source_section *section, const char *key);
+/* The same for a section of a fixed name, which need not be there. */
+struct place load_place_in(
+    const struct load *l, enum option_section kind, const char *key);
+
+/*
+ * What one option can not know: options that need or exclude each other,
+ * files and directories, names that refer. Resolves secrets, root and
+ * max_inflight on the way.
+ */
+void load_check(struct load *l);
+/* Warns of rates that can never refuse, since another one always does. */
+void load_overlap(struct load *l);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * commands: what the command line does besides serving.
+ *
+ * Each returns its exit code: 0, or one of sysexits.h (64 usage, 70 a
+ * library failed, 78 configuration). Answers go to standard output,
+ * complaints to standard error.
+ */
+#ifndef SLUICE_COMMANDS_H
+#define SLUICE_COMMANDS_H
+
+#include <stdbool.h>
+
+/* Prints every error and warning, then "FILE: ok" or how many. */
+int commands_check(const char *config_file);
+/* Every option, a line each; or, as_ini, as a commented sluice.ini. */
+int commands_options(bool as_ini);
+/*
+ * The form in which the store knows a client value, as the only part of a
+ * key, under the key_secret of the configuration. "-": the value is read
+ * from standard input, less a newline at its end, so that it stands in no
+ * process list.
+ */
+int commands_hash(const char *config_file, const char *value);
+int commands_version(void);
+
+#endif
