@@ -32,11 +32,10 @@ backend_finish(struct exchange *x, struct pump *pump)
 }
 
 enum exchange_end
-backend_give_up(struct exchange *x, enum pump_end end, const struct pump *pump)
+backend_give_up(struct exchange *x, enum pump_end end)
 {
 	bool head = x->response.has_head;
 
-	(void)pump;
 	switch (end) {
 	case PUMP_END_CLIENT_GONE:
 		return EXCHANGE_CLIENT_GONE;

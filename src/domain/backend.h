@@ -41,6 +41,7 @@ struct exchange {
 	const struct spool *body;
 	struct arena *arena;
 	int front;
+	int stop; /* readable: give up, the gateway ends */
 	struct response response;
 	struct err error; /* why it did not end well */
 
@@ -57,8 +58,7 @@ enum exchange_end backend_cgi_run(struct exchange *x);
 
 /* What both share: what a pump's end means, once `down` can be sent. */
 enum exchange_end backend_finish(struct exchange *x, struct pump *pump);
-enum exchange_end backend_give_up(
-    struct exchange *x, enum pump_end end, const struct pump *pump);
+enum exchange_end backend_give_up(struct exchange *x, enum pump_end end);
 /* A program's standard error goes to the log, cut and escaped. */
 void backend_complain(struct exchange *x, struct str bytes);
 

@@ -22,7 +22,9 @@
 
 #define STDIN_PIECE   32768
 #define TERM_GRACE_US 2000000
-#define DEFAULT_PATH  "PATH=/usr/local/bin:/usr/bin:/bin"
+/* Closed output may come a moment before the end. */
+#define STATUS_GRACE_US 300000
+#define DEFAULT_PATH    "PATH=/usr/local/bin:/usr/bin:/bin"
 
 /* The gateway's ends of the pipes, and the script's. */
 struct pipes {
@@ -269,6 +271,7 @@ serve(struct exchange *x, pid_t pid, struct pipes *pipes, struct pump *pump)
 	pump->errors = pipes->errors[0];
 	pump->exited = pidfd_open(pid, 0);
 	pump->front = x->front;
+	pump->stop = x->stop;
 	pump->pipes = true;
 	pump->close_in = true;
 	pump->send_timeout_us = b->run_timeout_us;
@@ -281,19 +284,32 @@ serve(struct exchange *x, pid_t pid, struct pipes *pipes, struct pump *pump)
 	return end;
 }
 
+/* Its output has ended, and it has, with this status. */
 static enum exchange_end
-conclude(struct exchange *x, struct pump *pump, enum pump_end end, int status)
+conclude(struct exchange *x, struct pump *pump, int status)
 {
-	bool clean = end == PUMP_END_EOF && response_is_whole(&x->response);
-
-	if (clean && WIFSIGNALED(status) && x->response.body_left < 0)
+	if (!response_is_whole(&x->response)) {
+		if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+			err_set(&x->error, "ended with status %d",
+			    WEXITSTATUS(status));
+	} else if (WIFSIGNALED(status) && x->response.body_left < 0) {
 		err_set(&x->error, "ended by signal %d", WTERMSIG(status));
-	else if (clean)
+	} else {
 		return backend_finish(x, pump);
-	else if (end == PUMP_END_EOF && WIFEXITED(status) &&
-	    WEXITSTATUS(status) != 0)
-		err_set(&x->error, "ended with status %d", WEXITSTATUS(status));
-	return backend_give_up(x, end, pump);
+	}
+	return backend_give_up(x, PUMP_END_EOF);
+}
+
+/* The client has its answer while the script still works on. */
+static enum exchange_end
+conclude_early(struct exchange *x, struct pump *pump, pid_t pid)
+{
+	enum exchange_end result = conclude(x, pump, 0);
+
+	if (!spawn_wait(pid, pump->deadline_us))
+		end_group(pid);
+	spawn_reap(pid);
+	return result;
 }
 
 static enum exchange_end
@@ -315,11 +331,15 @@ run(struct exchange *x, const struct script *script)
 	}
 	pump_init(&pump, &ops, x);
 	end = serve(x, pid, &pipes, &pump);
-	/* Closed output may come a moment before the end. */
-	if (end != PUMP_END_EOF ||
-	    !spawn_wait(pid, clock_mono_us() + TERM_GRACE_US))
+	if (end != PUMP_END_EOF) {
 		end_group(pid);
-	result = conclude(x, &pump, end, spawn_reap(pid));
+		spawn_reap(pid);
+		result = backend_give_up(x, end);
+	} else if (spawn_wait(pid, clock_mono_us() + STATUS_GRACE_US)) {
+		result = conclude(x, &pump, spawn_reap(pid));
+	} else {
+		result = conclude_early(x, &pump, pid);
+	}
 	pump_release(&pump);
 	close_pipes(&pipes);
 	return result;

@@ -225,7 +225,7 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 	}
 	if (whole && !c->spool_failed && response_is_whole(&x->response))
 		return backend_finish(x, pump);
-	return backend_give_up(x, end, pump);
+	return backend_give_up(x, end);
 }
 
 enum exchange_end
@@ -244,6 +244,7 @@ backend_fastcgi_run(struct exchange *x)
 	pump.no_more_up = !refill(&client, &pump.up);
 	pump.in = pump.out = fd;
 	pump.front = x->front;
+	pump.stop = x->stop;
 	pump.send_timeout_us = x->backend->send_timeout_us;
 	pump.first_byte_timeout_us = x->backend->first_byte_timeout_us;
 	pump.idle_timeout_us = x->backend->idle_timeout_us;

@@ -1,6 +1,7 @@
 #include "domain/script.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,9 +183,11 @@ script_find(const struct config_backend *backend, const struct params *params,
 	enum script_status status = SCRIPT_NOT_FOUND;
 
 	*script = (struct script){ .path = NULL };
-	err_set(err, "no script: SCRIPT_FILENAME is %.*s",
-	    (int)(name.len > 300 ? 300 : name.len),
-	    name.len == 0 ? "missing" : name.p);
+	if (name.len == 0)
+		err_set(err, "no SCRIPT_FILENAME");
+	else
+		err_set(err, "no such script: %.*s",
+		    (int)(name.len > 300 ? 300 : name.len), name.p);
 	if (name.len > 0 && name.p[0] == '/' &&
 	    try_name(backend, name, false, params, arena, script, &status, err))
 		return status;

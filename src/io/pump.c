@@ -25,6 +25,7 @@ pump_init(struct pump *p, const struct pump_ops *ops, void *context)
 		.errors = -1,
 		.exited = -1,
 		.front = -1,
+		.stop = -1,
 	};
 }
 
@@ -236,7 +237,7 @@ watch(struct pollfd *slot, int fd, short events)
 static enum step
 wait_for_more(struct pump *p, enum pump_end *end)
 {
-	struct pollfd fds[5];
+	struct pollfd fds[6];
 	bool slow = client_is_slow(p);
 	int n;
 
@@ -245,14 +246,16 @@ wait_for_more(struct pump *p, enum pump_end *end)
 	watch(&fds[2], p->front, (short)(POLLRDHUP | (slow ? POLLOUT : 0)));
 	watch(&fds[3], p->errors, POLLIN);
 	watch(&fds[4], p->exited_us != 0 ? -1 : p->exited, POLLIN);
-	n = poll(fds, 5, clock_poll_ms(next_deadline(p)));
+	watch(&fds[5], p->stop, POLLIN);
+	n = poll(fds, 6, clock_poll_ms(next_deadline(p)));
 	if (n <= 0) {
 		if (n < 0 || clock_mono_us() < next_deadline(p))
 			return STEP_MOVED;
 		*end = end_of_patience(p);
 		return STEP_ENDED;
 	}
-	if (fds[2].revents & (POLLRDHUP | POLLHUP | POLLERR)) {
+	if ((fds[2].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ||
+	    fds[5].revents != 0) {
 		*end = PUMP_END_CLIENT_GONE;
 		return STEP_ENDED;
 	}

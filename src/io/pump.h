@@ -51,6 +51,7 @@ struct pump {
 	int errors; /* -1: none */
 	int exited; /* a pidfd, -1: none */
 	int front;  /* the client's side */
+	int stop;   /* -1: none; readable: end as if the client had gone */
 	bool close_in;
 	bool pipes; /* in and out are pipes, not sockets */
 	int64_t send_timeout_us;

@@ -58,17 +58,28 @@ watch(struct lot *lot, struct connection *c, uint32_t events)
 	return true;
 }
 
+void
+connection_hold(struct connection *c)
+{
+	pthread_mutex_lock(&c->lock);
+}
+
+void
+connection_release(struct connection *c)
+{
+	pthread_mutex_unlock(&c->lock);
+}
+
 /*
  * The lock is held until the connection is both in the lot and watched:
- * whoever gets its event waits here and then finds it parked.
+ * whoever gets its event waits there and then finds it parked.
  */
 bool
-connection_park(struct lot *lot, struct connection *c, enum parked reason,
+connection_park_held(struct lot *lot, struct connection *c, enum parked reason,
     uint32_t events, int64_t deadline_us)
 {
 	bool watched;
 
-	pthread_mutex_lock(&c->lock);
 	c->parked = reason;
 	c->deadline_us = deadline_us;
 	c->parked_bytes = c->in.cap + c->guard.pairs.cap;
@@ -78,8 +89,16 @@ connection_park(struct lot *lot, struct connection *c, enum parked reason,
 		lot_leave(lot, c);
 		c->parked = PARKED_NOT;
 	}
-	pthread_mutex_unlock(&c->lock);
+	connection_release(c);
 	return watched;
+}
+
+bool
+connection_park(struct lot *lot, struct connection *c, enum parked reason,
+    uint32_t events, int64_t deadline_us)
+{
+	connection_hold(c);
+	return connection_park_held(lot, c, reason, events, deadline_us);
 }
 
 static bool

@@ -85,6 +85,14 @@ size_t lot_open_count(const struct lot *lot);
  */
 bool connection_park(struct lot *lot, struct connection *c, enum parked reason,
     uint32_t events, int64_t deadline_us);
+/*
+ * The same in two steps, for what must be done when nobody can claim it
+ * yet: hold, then park_held (or release, if it shall not be parked).
+ */
+void connection_hold(struct connection *c);
+void connection_release(struct connection *c);
+bool connection_park_held(struct lot *lot, struct connection *c,
+    enum parked reason, uint32_t events, int64_t deadline_us);
 connection_handle connection_name(const struct connection *c);
 /* What a claimer wants of the connection that it names. */
 struct claim {
