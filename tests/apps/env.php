@@ -1,0 +1,4 @@
+<?php
+// What PHP sees of the request.
+header('Content-Type: application/json');
+echo json_encode($_SERVER);

@@ -1,0 +1,3 @@
+#!/bin/sh
+# The smallest application.
+printf 'Content-Type: text/plain\r\n\r\nhello\n'

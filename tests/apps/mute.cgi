@@ -1,0 +1,3 @@
+#!/bin/sh
+# Never says anything and never ends by itself.
+exec tail -f /dev/null

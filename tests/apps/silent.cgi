@@ -1,0 +1,3 @@
+#!/bin/sh
+# No output at all.
+exit 0

@@ -1,0 +1,4 @@
+<?php
+// Twenty milliseconds of work.
+usleep(20000);
+echo 'done';

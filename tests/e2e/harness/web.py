@@ -1,0 +1,131 @@
+"""lighttpd and Apache in front of the gateway, and an HTTP client."""
+
+import glob
+import http.client
+import os
+import shutil
+
+from harness import process
+from harness.deadline import Deadline
+from harness.gateway import APPS
+
+LIGHTTPD = """\
+server.modules = ( "mod_fastcgi" )
+server.bind = "127.0.0.1"
+server.port = {port}
+server.document-root = "{root}"
+server.errorlog = "{place}/{name}.log"
+server.max-request-size = 0
+server.upload-dirs = ( "{place}" )
+server.stream-request-body = {stream}
+server.stream-response-body = {stream}
+index-file.names = ( "hello.cgi" )
+fastcgi.server = (
+{handlers}
+)
+"""
+HANDLER = '"{ext}" => (( "socket" => "{socket}", "check-local" => "disable" ))'
+EXTENSIONS = (".cgi", ".php", ".py")
+
+APACHE = """\
+ServerRoot "{place}"
+ServerName localhost
+PidFile "{place}/{name}.pid"
+DefaultRuntimeDir "{place}"
+ErrorLog "{place}/{name}.log"
+LogLevel warn
+Listen 127.0.0.1:{port}
+LoadModule mpm_event_module {modules}/mod_mpm_event.so
+LoadModule authz_core_module {modules}/mod_authz_core.so
+LoadModule proxy_module {modules}/mod_proxy.so
+LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
+{who}
+StartServers 1
+ServerLimit 1
+ThreadsPerChild 16
+MaxRequestWorkers 16
+DocumentRoot "{root}"
+<Directory />
+    Require all granted
+</Directory>
+ProxyPass "/" "unix:{socket}|fcgi://localhost{root}/" {options}
+"""
+
+
+class LogFile:
+    """Servers that log to a file of their own."""
+
+    def output(self):
+        text = super().output()
+        path = self.place / (self.name + ".log")
+        if os.path.exists(path):
+            with open(path, errors="replace") as f:
+                text += f.read()
+        return text
+
+
+class Lighttpd(LogFile, process.Process):
+    def __init__(self, place, socket, root=APPS, name="lighttpd", stream=0):
+        self.port = process.free_port()
+        handlers = ",\n".join(
+            HANDLER.format(ext=e, socket=socket) for e in EXTENSIONS)
+        config = place.write(name + ".conf", LIGHTTPD.format(
+            port=self.port, root=root, place=place.path, name=name,
+            handlers=handlers, stream=stream))
+        super().__init__(
+            place, name, [shutil.which("lighttpd", path=SBIN), "-D", "-f",
+                          config])
+        self.wait_listening(("127.0.0.1", self.port))
+
+
+class Apache(LogFile, process.Process):
+    def __init__(self, place, socket, root=APPS, name="apache", reuse=False):
+        self.port = process.free_port()
+        modules = glob.glob("/usr/lib*/apache2/modules")[0]
+        who = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""
+        config = place.write(name + ".conf", APACHE.format(
+            place=place.path, name=name, port=self.port, modules=modules,
+            who=who, root=root, socket=socket,
+            options="enablereuse=on" if reuse else ""))
+        super().__init__(
+            place, name,
+            [shutil.which("apache2", path=SBIN), "-DFOREGROUND", "-f",
+             config])
+        self.wait_listening(("127.0.0.1", self.port))
+
+
+SBIN = "/usr/sbin:/sbin:" + os.environ.get("PATH", "")
+
+
+class Answer:
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = [(n.lower(), v) for n, v in response.getheaders()]
+        self.body = response.read()
+
+    def all(self, name):
+        return [v for n, v in self.headers if n == name.lower()]
+
+    def header(self, name):
+        values = self.all(name)
+        assert len(values) <= 1, "%s came %d times" % (name, len(values))
+        return values[0] if values else None
+
+    @property
+    def limit(self):
+        names = ("limit", "remaining", "reset")
+        values = [self.header("x-ratelimit-" + n) for n in names]
+        return tuple(None if v is None else int(v) for v in values)
+
+
+def fetch(server, uri, method="GET", body=None, headers=None, seconds=15.0,
+          chunked=False):
+    """One HTTP request on a connection of its own."""
+    conn = http.client.HTTPConnection(
+        "127.0.0.1", server.port, timeout=Deadline(seconds).left())
+    try:
+        conn.request(method, uri, body, headers or {},
+                     encode_chunked=chunked)
+        return Answer(conn.getresponse())
+    finally:
+        conn.close()

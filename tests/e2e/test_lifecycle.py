@@ -1,0 +1,261 @@
+"""Starting, stopping, listening."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from harness import fcgi, process
+from harness.deadline import SCALE, until
+from harness.gateway import BINARY, WRAPPER, listener
+from harness.recipes import MEMORY, cgi, fastcgi, fixed, script
+from harness.web import fetch
+
+
+def simple(**gateway):
+    return {"gateway": gateway, "store": MEMORY,
+            "limit all": fixed("5/1h"), "backend default": cgi()}
+
+
+def run(*args, **kwargs):
+    """A command that ends by itself."""
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run(
+        WRAPPER + [BINARY, *args], capture_output=True, text=True,
+        timeout=10 * SCALE, **kwargs)
+
+
+def test_9_10_sigterm_when_idle_ends_within_a_second(farm):
+    gateway = farm.gateway(simple())
+    assert gateway.ask("/hello.cgi").status == 200
+    with gateway.connect() as kept:
+        assert kept.ask(fcgi.env("/x"), keep=True).status in (403, 404)
+        start = time.monotonic()
+        assert gateway.stop() == 0
+        assert time.monotonic() - start < 1.0 * SCALE
+        assert kept.wait_closed() == b""
+    assert gateway.log.find("stopped")
+
+
+def test_sigint_stops_too(farm):
+    gateway = farm.gateway(simple())
+    gateway.signal(signal.SIGINT)
+    assert gateway.wait_exit() == 0
+    assert not os.path.exists(gateway.address)
+
+
+def test_stop_finishes_what_runs(farm):
+    go = threading.Event()
+
+    def handler(request):
+        go.wait(20.0)
+        request.answer("finished")
+
+    app = farm.application(handler)
+    gateway = farm.gateway({"backend default": fastcgi(app)})
+    with gateway.connect() as running, gateway.connect() as half:
+        running.send(fcgi.request(fcgi.env("/")))
+        whole = fcgi.request(fcgi.env("/half"))
+        half.send(whole[:50])
+        until(lambda: app.seen == 1)
+        gateway.signal(signal.SIGTERM)
+        until(lambda: not process.can_connect(gateway.address), 5.0,
+              "it to stop listening")
+        half.send(whole[50:])
+        until(lambda: app.seen == 2)
+        assert gateway.running()
+        go.set()
+        for conn in (running, half):
+            got = conn.response()
+            assert (got.body, got.complete) == (b"finished", True)
+    assert gateway.wait_exit() == 0
+
+
+def test_stop_waits_no_longer_than_shutdown_timeout(farm):
+    go = threading.Event()
+    app = farm.application(lambda request: go.wait(20.0))
+    gateway = farm.gateway({"gateway": {"shutdown_timeout": "300ms"},
+                            "backend default": fastcgi(app)})
+    with gateway.connect() as conn:
+        conn.send(fcgi.request(fcgi.env("/")))
+        until(lambda: app.seen == 1)
+        start = time.monotonic()
+        gateway.signal(signal.SIGTERM)
+        gateway.wait_exit()
+        assert 0.25 < time.monotonic() - start < 3.0 * SCALE
+    go.set()
+
+
+def test_stop_ends_running_scripts_after_shutdown_timeout(farm):
+    path = farm.place / "pids"
+    gateway = farm.gateway(simple(shutdown_timeout="200ms"))
+    with gateway.connect() as conn:
+        conn.send(fcgi.request(script("/hang.cgi?" + path)))
+        until(lambda: os.path.exists(path))
+        with open(path) as f:
+            pids = [int(word) for word in f.read().split()]
+        gateway.signal(signal.SIGTERM)
+        gateway.wait_exit()
+    until(lambda: not any(process.alive(pid) for pid in pids), 5.0,
+          "the script to end")
+
+
+def test_counters_are_logged_at_exit(farm):
+    gateway = farm.gateway(simple())
+    for _ in range(7):
+        gateway.ask("/hello.cgi")
+    gateway.stop()
+    entries = gateway.log.find("counters")
+    assert len(entries) >= 1
+    counters = {}
+    for entry in entries:
+        counters.update(entry)
+    assert counters["requests"] == "7"
+    assert counters["requests_allowed"] == "5"
+    assert counters["requests_refused"] == "2"
+    assert counters["scripts_run"] == "5"
+
+
+def test_an_inherited_socket_is_served_and_never_unlinked(farm):
+    with listener(farm.place / "given") as sock:
+        gateway = farm.gateway(simple(), stdin=sock)
+        assert gateway.ask("/hello.cgi").status == 200
+        gateway.stop()
+        assert os.path.exists(farm.place / "given")
+        # The next one takes over where it left: nobody was turned away.
+        with fcgi.Connection(farm.place / "given") as waiting:
+            waiting.send(fcgi.request(fcgi.env("/x")))
+            again = farm.gateway(simple(), stdin=sock)
+            assert waiting.response().complete
+            again.stop()
+
+
+def test_inherited_and_own_at_once(farm):
+    own = farm.place / "own"
+    with listener(farm.place / "given") as sock:
+        gateway = farm.gateway(simple(listen="unix:" + own), stdin=sock)
+        for address in (own, farm.place / "given"):
+            assert fcgi.ask(address, uri="/x").complete
+        gateway.stop()
+    assert not os.path.exists(own)
+    assert os.path.exists(farm.place / "given")
+
+
+def test_several_listeners(farm):
+    port = process.free_port()
+    two = farm.place / "two"
+    farm.gateway(simple(
+        listen="unix:%s, 127.0.0.1:%d" % (two, port)), listen=two)
+    for address in (two, ("127.0.0.1", port)):
+        assert fcgi.ask(address, uri="/x").complete
+
+
+def test_a_path_somebody_answers_on_is_refused(farm):
+    gateway = farm.gateway(simple())
+    other = farm.gateway(simple(), listen=gateway.address, wait=False)
+    assert other.wait_exit() == 78
+    farm.started.remove(other)
+    assert gateway.address in other.output()
+    assert gateway.ask("/hello.cgi").status == 200
+
+
+def test_a_stale_path_is_replaced(farm):
+    path = farm.place / "stale"
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(path)
+    sock.close()
+    gateway = farm.gateway(simple(), listen=path)
+    assert gateway.ask("/hello.cgi").status == 200
+
+
+def test_a_path_that_is_no_socket_is_refused(farm):
+    path = farm.place.write("precious", "keep me")
+    gateway = farm.gateway(simple(), listen=path, wait=False)
+    assert gateway.wait_exit() == 78
+    farm.started.remove(gateway)
+    with open(path) as f:
+        assert f.read() == "keep me"
+
+
+def test_a_path_another_has_taken_over_is_not_removed(farm):
+    gateway = farm.gateway(simple())
+    os.unlink(gateway.address)
+    with listener(gateway.address):
+        gateway.signal(signal.SIGTERM)
+        assert gateway.wait_exit() == 0
+        farm.started.remove(gateway)
+        assert os.path.exists(gateway.address)
+
+
+@pytest.mark.parametrize("mode", ["0600", "0660", "0666"])
+def test_socket_mode(farm, mode):
+    gateway = farm.gateway(simple(socket_mode=mode))
+    assert os.stat(gateway.address).st_mode & 0o777 == int(mode, 8)
+
+
+@pytest.mark.parametrize("stdin", ["null", "pipe", "closed"])
+def test_64_no_listener_is_exit_78(farm, stdin):
+    config = farm.place.write("none.ini", "[backend default]\n"
+                              "address = unix:/nonexistent\n")
+    argv = ["serve", "-c", config]
+    if stdin == "null":
+        done = run(*argv)
+    elif stdin == "pipe":
+        done = run(*argv, stdin=None, input="")
+    else:
+        done = subprocess.run(
+            ["/bin/sh", "-c", 'exec "$@" <&-', "sh"] + WRAPPER
+            + [BINARY] + argv, capture_output=True, text=True,
+            timeout=10 * SCALE)
+    assert done.returncode == 78
+    assert "listen" in done.stderr
+
+
+@pytest.mark.parametrize("closed", [(0,), (0, 1), (0, 1, 2)],
+                         ids=lambda fds: "".join(map(str, fds)))
+def test_6_started_with_descriptors_closed(farm, closed):
+    gateway = farm.gateway(simple(), closed=closed)
+    for _ in range(2):
+        got = gateway.ask("/env.cgi")
+        assert got.status == 200
+    assert gateway.ask("/sha.cgi", b"x" * 100000, method="POST",
+                       CONTENT_LENGTH="100000").status == 200
+
+
+def test_spawn_fcgi(farm):
+    place = farm.place
+    config = place.write("spawned.ini", (
+        "[store]\naddress = memory:\n[limit all]\nrate = 2/1h\n"
+        "algorithm = fixed_window\n[backend default]\ntype = cgi\n"
+        "root = %s\n[log]\ntarget = file:%s\n") % (
+            cgi()["root"], place / "spawned.log"))
+    subprocess.run(
+        ["spawn-fcgi", "-s", place / "spawned", "-P", place / "pid", "--"]
+        + WRAPPER + [BINARY, "serve", "-c", config],
+        check=True, capture_output=True, timeout=10 * SCALE)
+    with open(place / "pid") as f:
+        pid = int(f.read())
+    try:
+        server = farm.lighttpd(place / "spawned")
+        statuses = [fetch(server, "/hello.cgi").status for _ in range(3)]
+        assert statuses == [200, 200, 429]
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not process.alive(pid), 5.0, "it to end")
+    assert os.path.exists(place / "spawned")
+    with open(place / "spawned.log") as f:
+        assert "event=stopped" in f.read()
+
+
+def test_peer_uids_turns_others_away(farm):
+    other = farm.gateway(simple(peer_uids=str(os.getuid() + 1)), wait=False)
+    other.log.wait_for("ready", 10.0)
+    with other.connect() as conn:
+        conn.try_send(fcgi.request(fcgi.env("/x")))
+        assert conn.wait_closed() == b""
+    mine = farm.gateway(simple(peer_uids=str(os.getuid())))
+    assert mine.ask("/hello.cgi").status == 200
