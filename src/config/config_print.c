@@ -108,14 +108,17 @@ config_print_ini(FILE *out)
 {
 	enum option_section section = OPTION_SECTIONS;
 
-	fputs(
-	    "# Every option of Sluice. What is commented out shows the "
-	    "default, or an example\n# where there is none. Lines are taken "
-	    "whole: # and ; begin a comment only at\n# the start of a line. "
-	    "Lists are separated by commas; an item @PATH stands for\n"
-	    "# the lines of a file. ${NAME} is a variable of the "
-	    "environment, $${ is a plain\n# ${. Durations: 50ms 10s 5m 1h 1d. "
-	    "Sizes: 64k 10m 1g. Check with: sluice check\n",
+	fputs("# Every option of Sluice. What is commented out shows the "
+	      "default, or an\n"
+	      "# example where there is none. Lines are taken whole: # and ; "
+	      "begin a comment\n"
+	      "# only at the start of a line. Lists are separated by commas; "
+	      "an item @PATH\n"
+	      "# stands for the lines of a file. ${NAME} is a variable of the "
+	      "environment,\n"
+	      "# $${ a plain ${. Durations: 50ms 10s 5m 1h 1d. "
+	      "Sizes: 64k 10m 1g.\n"
+	      "# To check the file: sluice check -c FILE\n",
 	    out);
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option *o = &option_table[i];

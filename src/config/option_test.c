@@ -35,7 +35,7 @@ is_user(struct str text, struct err *err)
 {
 	return getpwnam(text.p) != NULL /* NOLINT(concurrency-mt-unsafe) */
 	    ? true
-	    : err_set(err, "there is no user \"%s\"", text.p);
+	    : err_set(err, "there is no user `%s`", text.p);
 }
 
 static bool
@@ -43,7 +43,7 @@ is_group(struct str text, struct err *err)
 {
 	return getgrnam(text.p) != NULL /* NOLINT(concurrency-mt-unsafe) */
 	    ? true
-	    : err_set(err, "there is no group \"%s\"", text.p);
+	    : err_set(err, "there is no group `%s`", text.p);
 }
 
 static bool
@@ -62,8 +62,8 @@ is_target(struct str text, struct err *err)
 		return true;
 	if (str_starts(text, STR("file:/")))
 		return true;
-	return err_set(err, "\"%.*s\" is none of stderr, syslog, file:/PATH",
-	    STR_ARG(text));
+	return err_set(
+	    err, "`%.*s` is none of stderr, syslog, file:/PATH", STR_ARG(text));
 }
 
 static bool
@@ -85,7 +85,7 @@ is_variable(struct str text, struct err *err)
 		bool is_digit = c >= '0' && c <= '9';
 
 		if (!is_letter && (!is_digit || i == 0))
-			return err_set(err, "\"%.*s\" is no name of a variable",
+			return err_set(err, "`%.*s` is no name of a variable",
 			    STR_ARG(text));
 	}
 	return true;
@@ -99,7 +99,7 @@ is_interpreter(struct str text, struct err *err)
 
 	if (end.len < 2 || end.p[0] != '.' || program.len == 0 ||
 	    program.p[0] != '/')
-		return err_set(err, "\"%.*s\" is not of the form .END=/PROGRAM",
+		return err_set(err, "`%.*s` is not of the form .END=/PROGRAM",
 		    STR_ARG(text));
 	if (access(program.p, X_OK) != 0)
 		return err_set(err, "%s can not be executed", program.p);

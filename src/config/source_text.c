@@ -82,19 +82,20 @@ is_name(struct str name)
 }
 
 static void
-report_unknown_section(struct reading *r, struct str word)
+report_unknown_section(struct reading *r, struct str text)
 {
 	struct findings *f = r->source->findings;
-	const char *nearest = option_section_nearest(word);
+	struct str rest = str_trim(text);
+	const char *nearest = option_section_nearest(str_cut(&rest, ' '));
 	struct place place = here(r);
 
 	if (nearest != NULL)
 		finding_error(f, &place,
-		    "unknown section [%.*s]; did you mean [%s]?", STR_ARG(word),
+		    "unknown section [%.*s]; did you mean [%s]?", STR_ARG(text),
 		    nearest);
 	else
 		finding_error(
-		    f, &place, "unknown section [%.*s]", STR_ARG(word));
+		    f, &place, "unknown section [%.*s]", STR_ARG(text));
 }
 
 static const char *
@@ -141,6 +142,7 @@ section_again(struct reading *r, struct source_section *section)
 {
 	struct place place = here(r);
 
+	place.section = NULL;
 	if (section->file == r->file || option_section_is_named(section->kind))
 		finding_error(r->source->findings, &place,
 		    "duplicate section %s, first at %s:%u",
@@ -157,7 +159,7 @@ open_section(struct reading *r, struct str text)
 	enum option_section kind = option_section_find(word);
 
 	if (kind == OPTION_SECTIONS) {
-		report_unknown_section(r, word);
+		report_unknown_section(r, text);
 		return;
 	}
 	if (option_section_is_named(kind) ? !is_name(name) : name.p != NULL) {
@@ -298,7 +300,8 @@ expand_and_add(
 
 	buf_init(&value);
 	if (source_line_expand(r->value, &value, &err)) {
-		ok = add_entry(r, option, place, buf_str(&value));
+		ok = add_entry(r, option, place,
+		    value.len > 0 ? buf_str(&value) : STR(""));
 	} else {
 		finding_error(r->source->findings, place, "%s", err.text);
 		ok = add_entry(r, option, place, STR_NONE);

@@ -35,8 +35,7 @@ set_count(
 	uint64_t number;
 
 	if (!str_to_u64(text, INT64_MAX, &number))
-		return err_set(
-		    err, "\"%.*s\" is no whole number", STR_ARG(text));
+		return err_set(err, "`%.*s` is no whole number", STR_ARG(text));
 	if (!is_within(o, (int64_t)number, err))
 		return false;
 	*field = number;
@@ -75,7 +74,7 @@ set_size(
 		digits.len--;
 	if (!str_to_u64(digits, INT64_MAX >> shift, &number))
 		return err_set(err,
-		    "\"%.*s\" is no size (64k, 10m, 1g, or bytes)",
+		    "`%.*s` is no size (64k, 10m, 1g, or bytes)",
 		    STR_ARG(text));
 	number <<= shift;
 	if (!is_within(o, (int64_t)number, err))
@@ -104,7 +103,7 @@ set_mode(
 
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.len > 5 || text.p[i] < '0' || text.p[i] > '7')
-			return err_set(err, "\"%.*s\" is no octal mode (0660)",
+			return err_set(err, "`%.*s` is no octal mode (0660)",
 			    STR_ARG(text));
 		mode = mode * 8 + (uint64_t)(text.p[i] - '0');
 	}
@@ -129,7 +128,7 @@ set_word(
 	}
 	buf_init(&words);
 	option_print_bounds(&words, o);
-	err_set(err, "\"%.*s\" is none of %.*s", STR_ARG(text),
+	err_set(err, "`%.*s` is none of %.*s", STR_ARG(text),
 	    STR_ARG(buf_str(&words)));
 	buf_release(&words);
 	return false;
@@ -195,7 +194,7 @@ parse_tcp(struct str text, struct arena *arena, struct config_address *a,
 	    !address_parse(host, &ip) ||
 	    (host.p[0] == '[') != (memchr(host.p, ':', host.len) != NULL))
 		return err_set(err,
-		    "\"%.*s\" is none of unix:/PATH, ADDRESS:PORT, "
+		    "`%.*s` is none of unix:/PATH, ADDRESS:PORT, "
 		    "[IPV6]:PORT",
 		    STR_ARG(text));
 	a->kind = CONFIG_TCP;
@@ -250,7 +249,7 @@ join(const struct items *items, struct buf *out, struct err *err)
 
 		if (memchr(item.p, ',', item.len) != NULL)
 			return err_set(err,
-			    "\"%.*s\": a glob can not hold a comma",
+			    "`%.*s`: a glob can not hold a comma",
 			    STR_ARG(item));
 		if (i > 0)
 			buf_add_char(out, ',');
