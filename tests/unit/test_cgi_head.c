@@ -53,6 +53,7 @@ static const struct row table[] = {
 	    "Empty=|Blank=|T=v|C=a:b|", "", -1, "" },
 	{ ROW("Content-Length: 12\nA: 1\ncontent-length:12\n\nx"), GOOD, 200,
 	    "Content-Length=12|A=1|", "", 12, "x" },
+	{ ROW("Status: 199\n\nStatus: 200\n\n"), GOOD, 200, "", "", -1, "" },
 	{ ROW("Content-Length: 0\n\n"), GOOD, 200, "Content-Length=0|", "", 0,
 	    "" },
 	{ ROW("Content-Length: 9223372036854775807\n\n"), GOOD, 200,

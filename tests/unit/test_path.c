@@ -82,6 +82,7 @@ static const struct row canonical[] = {
 	ROW("http://host/login", "/login"),
 	ROW("http://host:80//login?x", "/login"),
 	ROW("HTTPS://user@host/a/../login", "/login"),
+	ROW("a.b+c-1://host/x", "/x"),
 	ROW("http://host", "/"),
 	ROW("http://host?a=/b", "/"),
 	ROW("http://host/", "/"),
