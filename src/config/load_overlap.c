@@ -29,18 +29,22 @@ passes_at_most(enum algorithm algorithm, const struct rate *a, int64_t w_us)
 	return a->count * (periods + 1);
 }
 
-/* Is `a` slower than the bucket `b` fills, and its largest burst smaller? */
+/*
+ * Is `a` slower than the bucket `b` fills, and the most it lets pass at
+ * once within b's burst? Of two buckets that are alike neither is idle.
+ */
 static bool
 starves_bucket(
     enum algorithm algorithm, const struct rate *a, const struct rate *b)
 {
-	wide burst = algorithm == ALGORITHM_TOKEN_BUCKET ? (wide)a->burst
-							 : (wide)a->count * 2;
+	bool is_bucket = algorithm == ALGORITHM_TOKEN_BUCKET;
+	wide burst = is_bucket ? (wide)a->burst : (wide)a->count * 2;
 	wide slow = (wide)a->count * b->period_us;
 	wide fast = (wide)b->count * a->period_us;
 
-	return burst <= b->burst && slow <= fast &&
-	    (burst < b->burst || slow < fast);
+	if (is_bucket && burst == b->burst && slow == fast)
+		return false;
+	return burst <= b->burst && slow <= fast;
 }
 
 static bool

@@ -1,0 +1,298 @@
+#include "config/config.h"
+
+#include <inttypes.h>
+
+#include "config/option.h"
+#include "config_text.h"
+
+#define S  INT64_C(1000000)
+#define MS INT64_C(1000)
+
+/* As documented. */
+static void
+test_defaults(void **state)
+{
+	struct config *c = load_good(STORE "[limit a]\nrate = 1/s\n" BACKEND);
+	const struct config_gateway *g = &c->gateway;
+	const struct config_store *s = &c->store;
+	const struct config_limit *l = &c->limit[0];
+	const struct config_backend *b = &c->backend[0];
+
+	(void)state;
+	assert_string_equal(c->file, "t.ini");
+	assert_int_equal(g->listen.n, 0);
+	assert_int_equal(g->socket_mode, 0660);
+	assert_null(g->socket_user);
+	assert_null(g->socket_group);
+	assert_int_equal(g->peer_uids.n, 0);
+	assert_null(g->user);
+	assert_null(g->group);
+	assert_int_equal(g->threads, 64);
+	assert_int_equal(g->max_connections, 4096);
+	assert_int_equal(g->ipv4_prefix, 32);
+	assert_int_equal(g->ipv6_prefix, 64);
+	assert_int_equal(g->head_timeout_us, 10 * S);
+	assert_int_equal(g->body_timeout_us, 60 * S);
+	assert_int_equal(g->max_head_bytes, 128 << 10);
+	assert_int_equal(g->max_body_bytes, 1 << 30);
+	assert_int_equal(g->spool_memory_bytes, 64 << 10);
+	assert_int_equal(g->spool_total_bytes, INT64_C(4) << 30);
+	assert_string_equal(g->spool_directory, "/var/tmp");
+	assert_int_equal(g->shutdown_timeout_us, 30 * S);
+	assert_null(g->include);
+
+	assert_int_equal(s->kind, CONFIG_STORE_MEMORY);
+	assert_null(s->username);
+	assert_null(s->password);
+	assert_string_equal(s->prefix, "sluice");
+	assert_int_equal(s->timeout_us, 50 * MS);
+	assert_int_equal(s->connect_timeout_us, 200 * MS);
+	assert_int_equal(s->connections, 1);
+	assert_int_equal(s->breaker_failures, 5);
+	assert_int_equal(s->breaker_cooldown_us, 1 * S);
+	assert_null(s->alert_command);
+	assert_null(s->key_secret);
+	assert_int_equal(s->max_keys, 1000000);
+	assert_non_null(s->hasher);
+
+	assert_null(l->match.host);
+	assert_null(l->match.path);
+	assert_null(l->match.method);
+	assert_int_equal(l->client.n, 0);
+	assert_null(l->backend);
+	assert_int_equal(l->key.n, 1);
+	assert_int_equal(l->key.part[0].alternative[0].source, KEY_CLIENT);
+	assert_int_equal(l->missing_key, CONFIG_MISSING_UNSET);
+	assert_int_equal(l->algorithm, ALGORITHM_SLIDING_WINDOW);
+	assert_int_equal(l->align, ALIGN_SPREAD);
+	assert_int_equal(l->scope, CONFIG_SCOPE_SHARED);
+	assert_int_equal(l->on_outage, CONFIG_OUTAGE_ALLOW);
+	assert_null(l->message);
+
+	assert_int_equal(b->type, CONFIG_BACKEND_FASTCGI);
+	assert_int_equal(b->connect_timeout_us, 1 * S);
+	assert_int_equal(b->send_timeout_us, 30 * S);
+	assert_int_equal(b->first_byte_timeout_us, 60 * S);
+	assert_int_equal(b->idle_timeout_us, 60 * S);
+	assert_int_equal(b->max_inflight, 48);
+	assert_int_equal(b->queue, 1024);
+	assert_int_equal(b->queue_timeout_us, 5 * S);
+	assert_int_equal(b->run_timeout_us, 60 * S);
+
+	assert_int_equal(c->log.level, LOG_LEVEL_INFO);
+	assert_int_equal(c->log.format, LOG_FORMAT_LOGFMT);
+	assert_int_equal(c->log.access, CONFIG_ACCESS_DENIED);
+	assert_string_equal(c->log.target, "stderr");
+	config_unref(c);
+}
+
+static char *
+print(void (*printer)(FILE *))
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	printer(out);
+	fclose(out);
+	return text;
+}
+
+static char *shipped;
+
+/* The sample as it is shipped; the tests start in the checkout. */
+static void
+test_shipped_file(void **state)
+{
+	char *text = print(config_print_ini);
+
+	(void)state;
+	assert_string_equal(shipped, text);
+	config_unref(load_good(text));
+	free(text);
+}
+
+/* What is commented out in the sample is taken too, a line at a time. */
+static void
+test_examples(void **state)
+{
+	(void)state;
+	setenv("REDIS_PASSWORD", "a", 1);
+	setenv("SLUICE_KEY_SECRET", "b", 1);
+	for (size_t i = 0; i < option_count; i++) {
+		const struct option *o = &option_table[i];
+		const char *value = o->preset != NULL ? o->preset : o->example;
+		struct buf text, reports;
+
+		/* These have to be there, or need their like. */
+		if (o->kind == OPTION_SECRET_FILE ||
+		    o->kind == OPTION_INCLUDE || strcmp(o->key, "root") == 0 ||
+		    strcmp(o->key, "run_timeout") == 0 ||
+		    strcmp(o->key, "env") == 0 ||
+		    strcmp(o->key, "interpreter") == 0 ||
+		    strcmp(o->key, "align") == 0)
+			continue;
+		buf_init(&text);
+		buf_addf(&text, "[gateway]\n%s%s%s\n",
+		    o->section == OPTION_gateway ? o->key : "",
+		    o->section == OPTION_gateway ? " = " : "",
+		    o->section == OPTION_gateway ? value : "");
+		if (o->section != OPTION_gateway)
+			buf_addf(&text, "[%s%s]\n%s = %s\n",
+			    option_section_name(o->section),
+			    option_section_is_named(o->section) ? " default"
+								: "",
+			    o->key, value);
+		if (o->section == OPTION_limit && strcmp(o->key, "rate") != 0)
+			buf_addf(&text, "rate = 1/s\n");
+		if (o->section == OPTION_backend &&
+		    strcmp(o->key, "address") != 0)
+			buf_addf(&text, "address = unix:/a\n");
+		if (o->section != OPTION_backend)
+			buf_addf(&text, "%s", BACKEND);
+		if (o->section != OPTION_store)
+			buf_addf(&text, "%s", STORE);
+		buf_add_char(&text, '\0');
+		write_file("t.ini", str_of(text.p));
+		config_unref(load_file(&reports));
+		assert_string_equal(reports.p, "");
+		buf_release(&reports);
+		buf_release(&text);
+	}
+}
+
+static void
+test_list_of_options(void **state)
+{
+	char *text = print(config_print_options);
+	size_t lines = 0;
+
+	(void)state;
+	for (const char *p = text; *p != '\0'; p++)
+		lines += *p == '\n';
+	assert_int_equal(lines, option_count);
+	assert_non_null(strstr(text,
+	    "\n[gateway] threads: count 1 to 1024; default 64; restart. "
+	    "Worker threads at the most; they are started on demand.\n"));
+	assert_non_null(strstr(text,
+	    "\n[limit] algorithm: sliding_window, fixed_window, token_bucket; "
+	    "default sliding_window; reload. How units are counted.\n"));
+	assert_non_null(
+	    strstr(text, "\n[gateway] head_timeout: duration 10ms to 1h; "));
+	free(text);
+}
+
+static void
+report_restarts(const char *before, const char *after, const char *expected)
+{
+	struct config *running = load_good(before);
+	struct config *wanted = load_good(after);
+	struct buf reports;
+
+	buf_init(&reports);
+	config_report_restarts(running, wanted, collect, &reports);
+	buf_add_char(&reports, '\0');
+	assert_string_equal(reports.p, expected);
+	buf_release(&reports);
+	config_unref(running);
+	config_unref(wanted);
+}
+
+static void
+test_restarts(void **state)
+{
+	static const char before[] =
+	    "[gateway]\nlisten = unix:/a, unix:/b\npeer_uids = 1\n"
+	    "user = root\n[store]\naddress = memory:\nkey_secret = "
+	    "s3cret\n" BACKEND;
+
+	(void)state;
+	report_restarts(before, before, "");
+	report_restarts(before,
+	    "[gateway]\nlisten = unix:/a\npeer_uids = 2\nthreads = 3\n"
+	    "socket_mode = 0600\nsocket_user = root\nmax_connections = 9\n"
+	    "group = root\n"
+	    "[store]\naddress = unix:/r\nconnections = 2\nprefix = p\n"
+	    "key_secret = other\n" BACKEND,
+	    "t.ini: [gateway] listen: warning: has changed, which takes a "
+	    "restart\n"
+	    "t.ini: [gateway] socket_mode: warning: has changed, which takes "
+	    "a restart\n"
+	    "t.ini: [gateway] socket_user: warning: has changed, which takes "
+	    "a restart\n"
+	    "t.ini: [gateway] peer_uids: warning: has changed, which takes a "
+	    "restart\n"
+	    "t.ini: [gateway] user: warning: has changed, which takes a "
+	    "restart\n"
+	    "t.ini: [gateway] group: warning: has changed, which takes a "
+	    "restart\n"
+	    "t.ini: [gateway] threads: warning: has changed, which takes a "
+	    "restart\n"
+	    "t.ini: [gateway] max_connections: warning: has changed, which "
+	    "takes a restart\n"
+	    "t.ini: [store] address: warning: has changed, which takes a "
+	    "restart\n"
+	    "t.ini: [store] prefix: warning: has changed, which takes a "
+	    "restart\n"
+	    "t.ini: [store] connections: warning: has changed, which takes a "
+	    "restart\n"
+	    "t.ini: [store] key_secret: warning: has changed, which takes a "
+	    "restart\n");
+	/* A reload does. */
+	report_restarts(before,
+	    "[gateway]\nlisten = unix:/a, unix:/b\npeer_uids = 1\n"
+	    "user = root\nmax_head = 9k\nspool_directory = /tmp\n"
+	    "[store]\naddress = memory:\nkey_secret = s3cret\n"
+	    "timeout = 9ms\npassword = x\nmax_keys = 3\n"
+	    "[log]\ntarget = syslog\nlevel = debug\n"
+	    "[limit a]\nrate = 1/s\n"
+	    "[backend x]\naddress = unix:/x\n",
+	    "");
+}
+
+static void
+test_references(void **state)
+{
+	struct config *c = load_good(BACKEND);
+
+	(void)state;
+	assert_ptr_equal(config_ref(c), c);
+	config_unref(c);
+	assert_string_equal(c->file, "t.ini");
+	config_unref(c);
+	config_unref(NULL);
+}
+
+/* Read before the tests leave the checkout. */
+static char *
+read_shipped_file(void)
+{
+	FILE *in = fopen("conf/sluice.ini", "r");
+	char *text = calloc(1, 1 << 16);
+
+	if (in == NULL || text == NULL ||
+	    fread(text, 1, (1 << 16) - 1, in) == 0)
+		exit(1);
+	fclose(in);
+	return text;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_shipped_file),
+		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_list_of_options),
+		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_references),
+	};
+	int failed;
+
+	shipped = read_shipped_file();
+	failed =
+	    cmocka_run_group_tests(tests, enter_directory, leave_directory);
+	free(shipped);
+	return failed;
+}
