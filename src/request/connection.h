@@ -77,6 +77,7 @@ struct connection *connection_open(struct lot *lot, int fd, uint64_t max_head);
 /* Closes it and gives it back; its request must be gone. The owner's. */
 void connection_close(struct lot *lot, struct connection *c);
 size_t lot_open_count(const struct lot *lot);
+size_t lot_max(const struct lot *lot);
 
 /*
  * Gives the connection up: it waits for `events` (EPOLLIN, EPOLLRDHUP) and

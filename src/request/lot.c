@@ -172,6 +172,12 @@ lot_open_count(const struct lot *lot)
 }
 
 size_t
+lot_max(const struct lot *lot)
+{
+	return lot->max;
+}
+
+size_t
 lot_count(const struct lot *lot, enum parked reason)
 {
 	return atomic_load(&lot->list[reason].count);

@@ -1,0 +1,29 @@
+/*
+ * generation: one configuration in use, with the gates of its backends.
+ *
+ * Counted by reference: a request keeps the one it began with, whatever is
+ * reloaded meanwhile. Read-only but for the count; any thread.
+ */
+#ifndef SLUICE_GENERATION_H
+#define SLUICE_GENERATION_H
+
+#include "config/config.h"
+#include "domain/bulkhead.h"
+
+struct generation {
+	_Atomic unsigned references;
+	struct config *config;
+	struct bulkhead *bulkhead;
+	size_t n_gates;
+	struct gate **gate; /* of config->backend[i] */
+};
+
+/* Takes the reference to config over. One reference; NULL: no memory. */
+struct generation *generation_new(
+    struct config *config, struct bulkhead *bulkhead);
+struct generation *generation_ref(struct generation *g);
+void generation_unref(struct generation *g);
+struct gate *generation_gate(
+    const struct generation *g, const struct config_backend *backend);
+
+#endif

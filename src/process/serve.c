@@ -1,0 +1,388 @@
+/*
+ * The main thread opens everything, starts the others, and then only takes
+ * signals: TERM and INT end, HUP reads the configuration anew, USR1 opens
+ * the log anew. All threads but it have them blocked.
+ */
+#include "process/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "config/config.h"
+#include "domain/store_memory.h"
+#include "process/identity.h"
+#include "process/listener.h"
+#include "process/maintenance.h"
+#include "process/stores.h"
+#include "process/worker.h"
+#include "request/front.h"
+#include "request/gateway.h"
+
+#define EXIT_CONFIG      78
+#define EXIT_SOFTWARE    70
+#define HALF_HEADS_BYTES (16 * 1024 * 1024)
+#define STOP_POLL_NS     5000000
+/* Beside connections: log, memfds, pipes of scripts, the store. */
+#define DESCRIPTORS_PER_THREAD 8
+#define DESCRIPTORS_FIXED      64
+
+struct server {
+	const char *file;
+	struct gateway gateway;
+	struct listeners *listeners;
+	struct workers *workers;
+	struct maintenance *maintenance;
+};
+
+/* Descriptors 0 to 2 are there, or what is opened next would become one. */
+static bool
+open_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void
+print_finding(void *context, const char *text, bool warning)
+{
+	(void)context;
+	fprintf(stderr, "sluice: %s%s\n", warning ? "warning: " : "", text);
+}
+
+static void
+log_finding(void *context, const char *text, bool warning)
+{
+	(void)context;
+	log_event(warning ? LOG_LEVEL_WARN : LOG_LEVEL_ERROR,
+	    warning ? "config_warning" : "config_error", "%s", text);
+}
+
+static bool
+open_log(const struct config_log *log, struct err *err)
+{
+	return log_open(log->target, (enum log_level)log->level,
+	    (enum log_format)log->format, err);
+}
+
+/* One descriptor a connection, one more for its backend. */
+static size_t
+connections_allowed(const struct config_gateway *gateway)
+{
+	struct rlimit limit = { 0, 0 };
+	uint64_t reserve =
+	    DESCRIPTORS_FIXED + DESCRIPTORS_PER_THREAD * gateway->threads;
+	uint64_t most;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	most = limit.rlim_cur > reserve + 16 ? limit.rlim_cur - reserve : 16;
+	if (most >= gateway->max_connections)
+		return (size_t)gateway->max_connections;
+	log_event(LOG_LEVEL_WARN, "few_descriptors",
+	    "RLIMIT_NOFILE is %llu: max_connections is %llu, not %llu",
+	    (unsigned long long)limit.rlim_cur, (unsigned long long)most,
+	    (unsigned long long)gateway->max_connections);
+	return (size_t)most;
+}
+
+static void
+block_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static size_t
+workers_that_may_block(const struct config_gateway *gateway)
+{
+	size_t threads = (size_t)gateway->threads;
+	size_t free_ones = threads / 8 < 1 ? 1 : threads / 8;
+
+	return threads > free_ones ? threads - free_ones : 1;
+}
+
+static bool
+open_gateway(struct gateway *g, struct config *config, struct err *err)
+{
+	struct generation *generation;
+
+	pthread_mutex_init(&g->lock, NULL);
+	g->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	g->bulkhead = bulkhead_new(workers_that_may_block(&config->gateway));
+	g->lot = lot_new(
+	    connections_allowed(&config->gateway), HALF_HEADS_BYTES, err);
+	if (g->lot == NULL)
+		return false;
+	if (g->stop < 0 || g->bulkhead == NULL)
+		return err_set(err, "out of memory or descriptors");
+	if (!stores_open(&g->stores, config, err))
+		return false;
+	generation = generation_new(config, g->bulkhead);
+	if (generation == NULL)
+		return err_set(err, "out of memory");
+	config_ref(config);
+	gateway_swap(g, generation);
+	return true;
+}
+
+static void
+close_gateway(struct gateway *g)
+{
+	gateway_swap(g, NULL);
+	stores_close(&g->stores);
+	if (g->lot != NULL)
+		lot_free(g->lot);
+	bulkhead_free(g->bulkhead);
+	if (g->stop >= 0)
+		close(g->stop);
+	pthread_mutex_destroy(&g->lock);
+}
+
+static bool
+start(struct server *s, const struct config *config, struct err *err)
+{
+	if (!listeners_watch(s->listeners, s->gateway.lot, err) ||
+	    !identity_drop(&config->gateway, err))
+		return false;
+	s->maintenance =
+	    maintenance_start(&s->gateway.stores, s->listeners, err);
+	if (s->maintenance == NULL)
+		return false;
+	s->workers = workers_start(
+	    &s->gateway, s->listeners, (size_t)config->gateway.threads, err);
+	return s->workers != NULL;
+}
+
+static void
+log_ready(const struct server *s, const struct config *config)
+{
+	struct log_line line;
+
+	log_begin(&line, LOG_LEVEL_INFO, "ready");
+	log_text(&line, "version", SLUICE_VERSION);
+	log_text(&line, "listen", listeners_text(s->listeners));
+	log_text(&line, "store",
+	    config->store.address == NULL ? "none" : config->store.address);
+	log_number(&line, "limits", (int64_t)config->n_limits);
+	log_number(&line, "backends", (int64_t)config->n_backends);
+	log_end(&line);
+	if (config->store.kind == CONFIG_STORE_MEMORY)
+		log_event(LOG_LEVEL_INFO, "store_memory",
+		    "memory: counts live in this process alone");
+}
+
+/* ---- reload ------------------------------------------------------ */
+
+static void
+reload(struct server *s)
+{
+	struct config *next = config_load(s->file, log_finding, NULL);
+	struct generation *running = gateway_generation(&s->gateway);
+	struct generation *generation = NULL;
+	struct err err = { "see the lines above" };
+
+	if (next != NULL &&
+	    stores_reload(&s->gateway.stores, running->config, next, &err) &&
+	    open_log(&next->log, &err)) {
+		config_report_restarts(
+		    running->config, next, log_finding, NULL);
+		generation = generation_new(next, s->gateway.bulkhead);
+		if (generation == NULL)
+			err_set(&err, "out of memory");
+		next = NULL;
+	}
+	if (next != NULL)
+		config_unref(next);
+	generation_unref(running);
+	if (generation == NULL) {
+		counter_add(COUNTER_reload_failures, 1);
+		log_event(LOG_LEVEL_ERROR, "reload_failed",
+		    "%s: the old configuration stays: %s", s->file, err.text);
+		return;
+	}
+	gateway_swap(&s->gateway, generation);
+	counter_add(COUNTER_reloads, 1);
+	log_event(LOG_LEVEL_INFO, "reloaded", "%s", s->file);
+}
+
+static void
+reopen_log(void)
+{
+	struct err err;
+
+	if (!log_reopen(&err))
+		log_event(LOG_LEVEL_ERROR, "log", "%s", err.text);
+}
+
+/* ---- stop -------------------------------------------------------- */
+
+static void
+log_counters(void)
+{
+	struct log_line line;
+
+	log_begin(&line, LOG_LEVEL_INFO, "counters");
+	for (int i = 0; i < COUNTER_MAX; i++)
+		log_number(&line, counter_name((enum counter)i),
+		    (int64_t)counter_get((enum counter)i));
+	log_end(&line);
+}
+
+static void
+close_idle(struct lot *lot)
+{
+	struct connection *idle;
+
+	while ((idle = lot_claim_oldest(lot, PARKED_IDLE)) != NULL)
+		connection_close(lot, idle);
+}
+
+/* Waits for what runs; another TERM or INT ends the patience. */
+static void
+drain(struct server *s, const sigset_t *signals, int64_t timeout_us)
+{
+	const struct timespec tick = { 0, STOP_POLL_NS };
+	int64_t deadline_us = clock_mono_us() + timeout_us;
+
+	for (;;) {
+		int signal_number;
+
+		close_idle(s->gateway.lot);
+		if (lot_open_count(s->gateway.lot) == 0 ||
+		    clock_mono_us() >= deadline_us)
+			return;
+		signal_number = sigtimedwait(signals, NULL, &tick);
+		if (signal_number == SIGTERM || signal_number == SIGINT)
+			return;
+	}
+}
+
+static void
+stop(struct server *s, const sigset_t *signals)
+{
+	struct generation *current = gateway_generation(&s->gateway);
+	int64_t timeout_us = current->config->gateway.shutdown_timeout_us;
+	uint64_t one = 1;
+
+	generation_unref(current);
+	log_event(LOG_LEVEL_INFO, "stopping", "%zu connections are open",
+	    lot_open_count(s->gateway.lot));
+	atomic_store(&s->gateway.stopping, true);
+	listeners_stop(s->listeners);
+	drain(s, signals, timeout_us);
+	(void)!write(s->gateway.stop, &one, sizeof(one));
+	workers_join(s->workers);
+	maintenance_stop(s->maintenance);
+	gateway_abandon(&s->gateway);
+	listeners_close(s->listeners);
+	close_gateway(&s->gateway);
+	log_counters();
+	log_event(LOG_LEVEL_INFO, "stopped", "every request has ended");
+}
+
+static void
+take_signals(struct server *s, const sigset_t *signals)
+{
+	for (;;) {
+		switch (sigwaitinfo(signals, NULL)) {
+		case SIGTERM:
+		case SIGINT:
+			stop(s, signals);
+			return;
+		case SIGHUP:
+			reload(s);
+			break;
+		case SIGUSR1:
+			reopen_log();
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static int
+fail(const struct err *err, int code)
+{
+	fprintf(stderr, "sluice: %s\n", err->text);
+	return code;
+}
+
+static int
+run(struct server *s, struct config *config)
+{
+	struct err err;
+	sigset_t signals;
+
+	if (config->n_backends == 0) {
+		err_set(
+		    &err, "%s: there is no [backend NAME] section", s->file);
+		return fail(&err, EXIT_CONFIG);
+	}
+	s->listeners = listeners_open(&config->gateway, &err);
+	if (s->listeners == NULL)
+		return fail(&err, EXIT_CONFIG);
+	if (listeners_count(s->listeners) == 0) {
+		listeners_close(s->listeners);
+		err_set(&err,
+		    "nothing to listen on: descriptor 0 is no listening "
+		    "socket and [gateway] listen is not set in %s",
+		    s->file);
+		return fail(&err, EXIT_CONFIG);
+	}
+	if (!open_log(&config->log, &err) || !front_init(&err))
+		return fail(&err, EXIT_CONFIG);
+	block_signals(&signals);
+	if (!open_gateway(&s->gateway, config, &err) || !start(s, config, &err))
+		return fail(&err, EXIT_SOFTWARE);
+	log_ready(s, config);
+	take_signals(s, &signals);
+	return 0;
+}
+
+int
+serve(const char *config_file)
+{
+	static struct server server = { .gateway.stop = -1 };
+	struct config *config;
+	int code;
+
+	if (!open_standard_descriptors())
+		return EXIT_SOFTWARE;
+	server.file = config_file;
+	config = config_load(config_file, print_finding, NULL);
+	if (config == NULL)
+		return EXIT_CONFIG;
+	code = run(&server, config);
+	config_unref(config);
+	return code;
+}

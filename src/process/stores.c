@@ -1,0 +1,97 @@
+#include "process/stores.h"
+
+#include "domain/store_memory.h"
+#include "domain/store_redis.h"
+
+static bool
+redis_settings(const struct config_store *c, struct store_redis_settings *s,
+    struct err *err)
+{
+	*s = (struct store_redis_settings){
+		.username = c->username,
+		.password = c->password,
+		.timeout_us = c->timeout_us,
+		.connect_timeout_us = c->connect_timeout_us,
+		.connections = (unsigned)c->connections,
+		.breaker_failures = (unsigned)c->breaker_failures,
+		.breaker_cooldown_us = c->breaker_cooldown_us,
+		.alert_command = c->alert_command,
+	};
+	return redis_address_parse(str_of(c->address), &s->address, err);
+}
+
+static bool
+open_shared(
+    struct stores *stores, const struct config_store *c, struct err *err)
+{
+	struct store_redis_settings settings;
+
+	switch (c->kind) {
+	case CONFIG_STORE_NONE:
+		return true;
+	case CONFIG_STORE_MEMORY:
+		stores->shared = store_memory_new((size_t)c->max_keys);
+		return stores->shared != NULL || err_set(err, "out of memory");
+	case CONFIG_STORE_REDIS:
+		break;
+	}
+	if (!redis_settings(c, &settings, err))
+		return false;
+	stores->shared = store_redis_new(&settings, err);
+	return stores->shared != NULL;
+}
+
+bool
+stores_open(struct stores *stores, const struct config *config, struct err *err)
+{
+	stores->local = store_memory_new((size_t)config->store.max_keys);
+	if (stores->local == NULL)
+		return err_set(err, "out of memory");
+	return open_shared(stores, &config->store, err);
+}
+
+void
+stores_close(struct stores *stores)
+{
+	if (stores->shared != NULL)
+		stores->shared->ops->free(stores->shared);
+	if (stores->local != NULL)
+		stores->local->ops->free(stores->local);
+	*stores = (struct stores){ NULL, NULL };
+}
+
+static bool
+needs_shared(const struct config *config)
+{
+	for (size_t i = 0; i < config->n_limits; i++)
+		if (config->limit[i].scope == CONFIG_SCOPE_SHARED)
+			return true;
+	return false;
+}
+
+bool
+stores_reload(struct stores *stores, const struct config *running,
+    const struct config *next, struct err *err)
+{
+	struct store_redis_settings settings;
+
+	if (stores->shared == NULL && needs_shared(next))
+		return err_set(err,
+		    "a shared limit needs a store, and [store] address takes "
+		    "a restart");
+	store_memory_set_max_keys(stores->local, (size_t)next->store.max_keys);
+	if (running->store.kind != next->store.kind)
+		return true;
+	switch (next->store.kind) {
+	case CONFIG_STORE_NONE:
+		return true;
+	case CONFIG_STORE_MEMORY:
+		store_memory_set_max_keys(
+		    stores->shared, (size_t)next->store.max_keys);
+		return true;
+	case CONFIG_STORE_REDIS:
+		break;
+	}
+	return redis_settings(&next->store, &settings, err) &&
+	    store_redis_configure(stores->shared, &settings, err);
+}

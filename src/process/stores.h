@@ -1,0 +1,23 @@
+/*
+ * stores: the two stores that a configuration asks for.
+ */
+#ifndef SLUICE_STORES_H
+#define SLUICE_STORES_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "config/config.h"
+#include "domain/decision.h"
+
+bool stores_open(
+    struct stores *stores, const struct config *config, struct err *err);
+void stores_close(struct stores *stores);
+/*
+ * Takes over what may change while running. false and err: the new one
+ * needs a store that this process does not have.
+ */
+bool stores_reload(struct stores *stores, const struct config *running,
+    const struct config *next, struct err *err);
+
+#endif

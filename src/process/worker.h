@@ -1,0 +1,31 @@
+/*
+ * worker: the threads that serve, started on demand.
+ *
+ * One waits at first. A worker that is about to wait for a peer (the store,
+ * a backend) starts another if none waits in the epoll set, up to `max`.
+ */
+#ifndef SLUICE_WORKER_H
+#define SLUICE_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "process/listener.h"
+#include "request/gateway.h"
+
+/* In the epoll set: every worker ends when it is ready. */
+#define WORKER_STOP_TAG (LOT_TAGS - 2)
+
+struct workers;
+
+/* Starts the first one. NULL and err: not even that. */
+struct workers *workers_start(struct gateway *gateway,
+    struct listeners *listeners, size_t max, struct err *err);
+/* As gateway's about_to_block. */
+void workers_about_to_block(void *workers);
+size_t workers_count(struct workers *w);
+/* Waits for all to end (gateway->stop must be readable) and frees. */
+void workers_join(struct workers *w);
+
+#endif

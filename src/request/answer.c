@@ -1,0 +1,131 @@
+#include "request/answer.h"
+
+#include <sys/socket.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "pure/fcgi_record.h"
+#include "pure/reply.h"
+
+/* How an answered connection goes on. */
+static enum next
+after(const struct request *r, bool sent)
+{
+	if (!sent)
+		return NEXT_CLOSE;
+	if (!body_is_settled(&r->body))
+		return NEXT_DRAIN;
+	if (r->keep)
+		return NEXT_KEEP;
+	return r->body.ended ? NEXT_CLOSE : NEXT_DRAIN;
+}
+
+/*
+ * A kept connection whose peer does not read has no room for an answer;
+ * it is not waited for.
+ */
+static bool
+send_reply(struct connection *c, struct front *front, const struct reply *reply)
+{
+	struct buf text;
+	bool sent = false;
+
+	if (c->guard.served && !connection_is_writable(c))
+		return false;
+	buf_init(&text);
+	reply_write(&text, reply);
+	if (!text.failed)
+		sent = front_answer(front, &c->fd, buf_str(&text));
+	buf_release(&text);
+	return sent;
+}
+
+enum next
+answer_send(struct connection *c, int status, int64_t retry_us)
+{
+	struct request *r = c->request;
+	const struct decision *d = &r->decision;
+	bool has_decision_retry =
+	    d->kind == DECISION_REFUSED || d->kind == DECISION_OUTAGE;
+	struct reply reply = {
+		.status = status,
+		.without_body = str_eq(r->subject.method, STR("HEAD")),
+		.numbers = d->has_numbers ? &d->verdict : NULL,
+		.has_retry = retry_us != ANSWER_NO_RETRY || has_decision_retry,
+		.retry_us =
+		    retry_us != ANSWER_NO_RETRY ? retry_us : d->retry_us,
+		.message = d->limit != NULL && has_decision_retry
+		    ? d->limit->message
+		    : NULL,
+	};
+	enum next next = after(r, send_reply(c, r->front, &reply));
+
+	c->request = NULL;
+	request_end(r, next == NEXT_CLOSE && c->fd < 0 ? 0 : status);
+	return next;
+}
+
+enum next
+answer_refusal(struct connection *c)
+{
+	switch (c->request->decision.kind) {
+	case DECISION_REFUSED:
+		return answer_send(c, 429, ANSWER_NO_RETRY);
+	case DECISION_FORBIDDEN:
+		return answer_send(c, 403, ANSWER_NO_RETRY);
+	case DECISION_OUTAGE:
+	case DECISION_UNLIMITED:
+	case DECISION_ALLOWED:
+		break;
+	}
+	return answer_send(c, 503, ANSWER_NO_RETRY);
+}
+
+enum next
+answer_too_large(struct connection *c, int *memfd)
+{
+	static const struct reply reply = { .status = 431 };
+	struct arena arena;
+	struct params none;
+	struct front *front;
+
+	counter_add(COUNTER_heads_too_large, 1);
+	log_event(LOG_LEVEL_WARN, "head_too_large",
+	    "a request head above max_head (%llu bytes), or one param above "
+	    "%d bytes: 431",
+	    (unsigned long long)c->guard.max_bytes, FCGI_PAIR_MAX);
+	arena_init(&arena);
+	front = front_new(memfd, buf_str(&c->guard.head), &none, &arena);
+	if (front != NULL) {
+		send_reply(c, front, &reply);
+		front_free(front);
+	}
+	arena_release(&arena);
+	return c->fd < 0 ? NEXT_CLOSE : NEXT_DRAIN;
+}
+
+enum next
+answer_unknown_role(struct connection *c)
+{
+	struct buf end;
+
+	log_event(LOG_LEVEL_WARN, "unknown_role",
+	    "a request of FastCGI role %u: only responder (1) is served",
+	    (unsigned)c->guard.role);
+	buf_init(&end);
+	fcgi_add_end(&end, c->guard.id, 0, FCGI_UNKNOWN_ROLE);
+	if (!end.failed)
+		connection_send(c, end.p, end.len);
+	buf_release(&end);
+	return NEXT_DRAIN;
+}
+
+enum next
+answer_nothing(struct connection *c, int status)
+{
+	struct request *r = c->request;
+
+	c->request = NULL;
+	request_end(r, status);
+	return NEXT_CLOSE;
+}

@@ -1,0 +1,36 @@
+/*
+ * answer: our own answers to a request, and what becomes of its connection.
+ */
+#ifndef SLUICE_ANSWER_H
+#define SLUICE_ANSWER_H
+
+#include "request/connection.h"
+#include "request/request.h"
+
+/* For answer_send: no Retry-After but the decision's; come again soon. */
+#define ANSWER_NO_RETRY      INT64_C(-1)
+#define ANSWER_BUSY_RETRY_US INT64_C(1000000)
+
+/* What is to be done with a connection whose request is over. */
+enum next {
+	NEXT_CLOSE,
+	NEXT_KEEP,   /* read the next head */
+	NEXT_DRAIN,  /* answered while a body comes in: no more writes */
+	NEXT_PARKED, /* it is somebody else's by now */
+};
+
+/*
+ * Sends `status` with what the decision adds to it, and ends the request.
+ * retry_us: of a 503 of ours.
+ */
+enum next answer_send(struct connection *c, int status, int64_t retry_us);
+/* The answer to a decision that does not pass: 429, 403 or 503. */
+enum next answer_refusal(struct connection *c);
+/* Answers a head that is too large to be read: there is no request. */
+enum next answer_too_large(struct connection *c, int *memfd);
+/* END_REQUEST with UNKNOWN_ROLE. */
+enum next answer_unknown_role(struct connection *c);
+/* Ends the request without an answer. */
+enum next answer_nothing(struct connection *c, int status);
+
+#endif

@@ -1,0 +1,176 @@
+#include "request/body.h"
+
+#include "base/clock.h"
+#include "pure/fcgi_record.h"
+
+#define SLOWEST_BYTES_PER_S 1024
+
+void
+body_init(struct body *b, uint16_t id)
+{
+	*b = (struct body){ .announced = -1, .id = id };
+	spool_init(&b->spool);
+	b->started_us = b->moved_us = clock_mono_us();
+}
+
+void
+body_release(struct body *b)
+{
+	spool_release(&b->spool);
+}
+
+/* An empty CONTENT_LENGTH says nothing (nginx sends it so). */
+enum body_verdict
+body_announce(struct body *b, const struct params *params,
+    const struct config_gateway *gateway)
+{
+	for (size_t i = 0; i < params->n; i++) {
+		struct str value = params->at[i].value;
+		uint64_t length;
+
+		if (!str_eq(params->at[i].name, STR("CONTENT_LENGTH")) ||
+		    value.len == 0)
+			continue;
+		if (!str_to_u64(value, INT64_MAX, &length) ||
+		    (b->announced >= 0 && (uint64_t)b->announced != length))
+			return BODY_WRONG;
+		b->announced = (int64_t)length;
+	}
+	b->coded = params_get(params, STR("HTTP_TRANSFER_ENCODING")).len > 0;
+	if (b->announced > 0 &&
+	    (uint64_t)b->announced > gateway->max_body_bytes)
+		return BODY_TOO_LARGE;
+	return BODY_MORE;
+}
+
+static enum body_verdict
+keep(struct body *b, const struct config_gateway *gateway, const char *bytes,
+    size_t len)
+{
+	const struct spool_limits limits = {
+		.memory_bytes = gateway->spool_memory_bytes,
+		.total_bytes = gateway->spool_total_bytes,
+		.directory = gateway->spool_directory,
+	};
+	uint64_t sum = b->spool.bytes + len;
+
+	if (b->announced >= 0 && sum > (uint64_t)b->announced)
+		return BODY_WRONG;
+	if (sum > gateway->max_body_bytes)
+		return BODY_TOO_LARGE;
+	switch (spool_add(&b->spool, &limits, bytes, len)) {
+	case SPOOL_OK:
+		return BODY_MORE;
+	case SPOOL_FULL:
+		return BODY_NO_ROOM;
+	case SPOOL_FAILED:
+		break;
+	}
+	return BODY_FAILED;
+}
+
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static enum body_verdict
+end(struct body *b)
+{
+	b->ended = true;
+	if (b->announced >= 0 && b->spool.bytes != (uint64_t)b->announced)
+		return BODY_WRONG;
+	return BODY_WHOLE;
+}
+
+/* Management records are no part of a request; they are passed over. */
+static enum body_verdict
+open_record(struct body *b, const struct fcgi_header *h)
+{
+	if (h->version != 1)
+		return BODY_MALFORMED;
+	if (h->id == 0) {
+		b->padding_left = (size_t)h->content + h->padding;
+		return BODY_MORE;
+	}
+	if (h->id != b->id)
+		return BODY_MALFORMED;
+	if (h->type == FCGI_ABORT_REQUEST)
+		return BODY_ABORTED;
+	if (h->type != FCGI_STDIN)
+		return BODY_MALFORMED;
+	b->content_left = h->content;
+	b->padding_left = h->padding;
+	return h->content == 0 ? end(b) : BODY_MORE;
+}
+
+/* One step from `in`; returns how many bytes it took, 0: needs more. */
+static size_t
+step(struct body *b, const struct config_gateway *gateway, struct str in,
+    enum body_verdict *verdict)
+{
+	struct fcgi_header h;
+	size_t n;
+
+	*verdict = BODY_MORE;
+	if (b->content_left > 0) {
+		n = least(b->content_left, in.len);
+		*verdict = keep(b, gateway, in.p, n);
+		b->content_left -= n;
+		return n;
+	}
+	if (b->padding_left > 0) {
+		n = least(b->padding_left, in.len);
+		b->padding_left -= n;
+		return n;
+	}
+	if (in.len < FCGI_HEADER_BYTES)
+		return 0;
+	fcgi_header_read((const uint8_t *)in.p, &h);
+	*verdict = open_record(b, &h);
+	return FCGI_HEADER_BYTES;
+}
+
+enum body_verdict
+body_feed(struct body *b, const struct config_gateway *gateway, struct buf *in)
+{
+	enum body_verdict verdict = BODY_MORE;
+	size_t at = 0;
+
+	while (verdict == BODY_MORE && at < in->len) {
+		size_t n = step(b, gateway,
+		    (struct str){ in->p + at, in->len - at }, &verdict);
+
+		if (n == 0)
+			break;
+		at += n;
+	}
+	/* The padding of the last record belongs to it. */
+	if (verdict == BODY_WHOLE && b->padding_left > 0) {
+		size_t n = least(b->padding_left, in->len - at);
+
+		b->padding_left -= n;
+		at += n;
+	}
+	if (at > 0)
+		b->moved_us = clock_mono_us();
+	buf_consume(in, at);
+	return verdict;
+}
+
+bool
+body_is_settled(const struct body *b)
+{
+	return b->ended || (b->announced <= 0 && !b->coded);
+}
+
+int64_t
+body_deadline(const struct body *b, const struct config_gateway *gateway)
+{
+	int64_t still = b->moved_us + gateway->body_timeout_us;
+	int64_t slow = b->started_us + gateway->body_timeout_us +
+	    (int64_t)(b->spool.bytes / SLOWEST_BYTES_PER_S) * 1000000;
+
+	return still < slow ? still : slow;
+}

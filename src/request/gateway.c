@@ -1,0 +1,391 @@
+/*
+ * The story: a head comes in, the guard judges it and libfcgi reads it
+ * (serve_head); its limits decide, and it is refused or let in
+ * (tell_request); its body is taken (take_body), a place in its backend is
+ * found, and it is relayed (relay_request). In between a connection is
+ * parked; settle says where it goes when a chapter is over.
+ */
+#include "request/gateway.h"
+
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "request/answer.h"
+#include "request/intake.h"
+#include "request/relay.h"
+#include "request/request.h"
+
+#define DRAIN_TIMEOUT_US 30000000
+
+void
+gateway_swap(struct gateway *g, struct generation *next)
+{
+	struct generation *old;
+
+	pthread_mutex_lock(&g->lock);
+	old = g->current;
+	g->current = next;
+	pthread_mutex_unlock(&g->lock);
+	if (old != NULL)
+		generation_unref(old);
+}
+
+struct generation *
+gateway_generation(struct gateway *g)
+{
+	struct generation *current;
+
+	pthread_mutex_lock(&g->lock);
+	current = generation_ref(g->current);
+	pthread_mutex_unlock(&g->lock);
+	return current;
+}
+
+static enum next
+park(struct gateway *g, struct connection *c, enum parked reason,
+    uint32_t events, int64_t deadline_us)
+{
+	if (connection_park(g->lot, c, reason, events, deadline_us))
+		return NEXT_PARKED;
+	return c->request != NULL ? answer_nothing(c, 0) : NEXT_CLOSE;
+}
+
+static enum next
+wait_for_head(struct gateway *g, struct connection *c)
+{
+	bool idle = c->guard.served && !c->guard.begun && c->in.len == 0;
+	enum next next;
+
+	if (idle) {
+		if (atomic_load(&g->stopping))
+			return NEXT_CLOSE;
+		buf_release(&c->in);
+		return park(g, c, PARKED_IDLE, EPOLLIN, INT64_MAX);
+	}
+	next = park(g, c, PARKED_HEAD, EPOLLIN, c->head_deadline_us);
+	while (lot_half_heads_full(g->lot)) {
+		struct connection *oldest =
+		    lot_claim_oldest(g->lot, PARKED_HEAD);
+
+		if (oldest == NULL)
+			break;
+		counter_add(COUNTER_heads_rejected, 1);
+		connection_close(g->lot, oldest);
+	}
+	return next;
+}
+
+static enum next
+begin_drain(struct gateway *g, struct connection *c)
+{
+	shutdown(c->fd, SHUT_WR);
+	buf_release(&c->in);
+	c->drained_bytes = 0;
+	return park(g, c, PARKED_DRAIN, EPOLLIN | EPOLLRDHUP,
+	    clock_mono_us() + DRAIN_TIMEOUT_US);
+}
+
+static enum next
+drain(struct gateway *g, struct connection *c)
+{
+	if (!intake_drain(c))
+		return NEXT_CLOSE;
+	return park(g, c, PARKED_DRAIN, EPOLLIN, c->deadline_us);
+}
+
+static int64_t
+head_deadline(struct gateway *g, struct connection *c)
+{
+	struct generation *current = gateway_generation(g);
+	int64_t timeout_us = current->config->gateway.head_timeout_us;
+
+	c->guard.max_bytes = current->config->gateway.max_head_bytes;
+	c->drain_max_bytes = current->config->gateway.max_body_bytes;
+	generation_unref(current);
+	return clock_mono_us() + timeout_us;
+}
+
+/*
+ * A kept connection. What came with the last request is looked at in its
+ * own turn (a socket that can be written to is ready at once), so that one
+ * peer that sends without pause does not hold a worker.
+ */
+static enum next
+keep_connection(struct gateway *g, struct connection *c)
+{
+	guard_reset(&c->guard, c->guard.id);
+	if (c->in.len == 0)
+		return wait_for_head(g, c);
+	c->head_deadline_us = head_deadline(g, c);
+	return park(g, c, PARKED_HEAD, EPOLLIN | EPOLLOUT, c->head_deadline_us);
+}
+
+static void
+settle(struct gateway *g, struct connection *c, enum next next)
+{
+	if (next == NEXT_KEEP)
+		next = keep_connection(g, c);
+	else if (next == NEXT_DRAIN)
+		next = begin_drain(g, c);
+	if (next == NEXT_CLOSE)
+		connection_close(g->lot, c);
+}
+
+/*
+ * The place goes to who waits for it, and this worker serves him; so on
+ * until nobody waits.
+ */
+static void
+leave_backend(struct gateway *g, struct gate *gate)
+{
+	const struct claim claim = { PARKED_QUEUE, INT64_MAX };
+	uint64_t handle;
+
+	while (bulkhead_leave(g->bulkhead, gate, &handle, &gate)) {
+		enum parked reason;
+		struct connection *c =
+		    connection_claim(g->lot, handle, &claim, &reason);
+
+		if (c == NULL)
+			continue;
+		bulkhead_forget(g->bulkhead, &c->request->waiter);
+		settle(g, c, relay_run(c, g->stop));
+	}
+}
+
+/*
+ * Nobody may claim the connection before it is both in the backend's queue
+ * and parked, or the place that came free in between would be lost on it.
+ */
+static enum next
+enter_backend(struct gateway *g, struct connection *c, bool *inside)
+{
+	struct request *r = c->request;
+	int64_t deadline_us =
+	    clock_mono_us() + r->subject.backend->queue_timeout_us;
+
+	*inside = false;
+	r->gate = generation_gate(r->generation, r->subject.backend);
+	r->waiter.handle = connection_name(c);
+	connection_hold(c);
+	switch (bulkhead_enter(g->bulkhead, r->gate, &r->waiter)) {
+	case BULKHEAD_IN:
+		connection_release(c);
+		*inside = true;
+		return NEXT_CLOSE;
+	case BULKHEAD_QUEUED:
+		if (connection_park_held(
+			g->lot, c, PARKED_QUEUE, EPOLLRDHUP, deadline_us))
+			return NEXT_PARKED;
+		bulkhead_forget(g->bulkhead, &r->waiter);
+		return answer_nothing(c, 0);
+	case BULKHEAD_FULL:
+		break;
+	}
+	connection_release(c);
+	counter_add(COUNTER_queue_full, 1);
+	err_set(&r->error, "the queue of backend %s is full",
+	    r->subject.backend->name);
+	return answer_send(c, 503, ANSWER_BUSY_RETRY_US);
+}
+
+/* A whole request: to its backend, and this worker's turn is over. */
+static enum next
+relay_request(struct gateway *g, struct connection *c)
+{
+	struct gate *gate;
+	bool inside;
+	enum next next = enter_backend(g, c, &inside);
+
+	if (!inside)
+		return next;
+	gate = c->request->gate;
+	g->about_to_block(g->about_to_block_context);
+	settle(g, c, relay_run(c, g->stop));
+	leave_backend(g, gate);
+	return NEXT_PARKED;
+}
+
+static enum next
+take_body(struct gateway *g, struct connection *c)
+{
+	struct request *r = c->request;
+	enum body_verdict verdict = intake_body(c);
+
+	if (verdict == BODY_WHOLE)
+		return relay_request(g, c);
+	if (verdict != BODY_MORE)
+		return intake_refuse(c, verdict);
+	/* What has been read is in the spool but for half a header. */
+	if (c->in.len == 0)
+		buf_release(&c->in);
+	return park(g, c, PARKED_BODY, EPOLLIN | EPOLLRDHUP,
+	    body_deadline(&r->body, request_gateway(r)));
+}
+
+static bool
+passes(const struct decision *d)
+{
+	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
+}
+
+/* A request with a whole head: decide, then refuse it or take it in. */
+static enum next
+tell_request(struct gateway *g, struct connection *c)
+{
+	struct request *r = c->request;
+	const struct config *config = r->generation->config;
+	enum body_verdict announced;
+
+	announced = body_announce(&r->body, &r->params, &config->gateway);
+	if (!subject_read(&r->subject, &r->params, config, &r->arena)) {
+		err_set(&r->error, "out of memory");
+		return answer_send(c, 500, ANSWER_NO_RETRY);
+	}
+	if (g->stores.shared != NULL)
+		g->about_to_block(g->about_to_block_context);
+	decision_make(&r->decision, config, &g->stores, &r->subject, &r->arena);
+	if (!passes(&r->decision))
+		return answer_refusal(c);
+	if (announced != BODY_MORE)
+		return intake_refuse(c, announced);
+	if (r->subject.backend == NULL) {
+		err_set(&r->error, "no backend matches");
+		return answer_send(c, 404, ANSWER_NO_RETRY);
+	}
+	return take_body(g, c);
+}
+
+static enum next
+begin_request(struct gateway *g, struct kit *kit, struct connection *c)
+{
+	c->request = request_new(&c->guard, gateway_generation(g), &kit->memfd);
+	if (c->request == NULL) {
+		log_event(LOG_LEVEL_ERROR, "request_failed",
+		    "a head could not be read: out of memory");
+		return NEXT_CLOSE;
+	}
+	return tell_request(g, c);
+}
+
+static enum next
+reject_head(struct connection *c)
+{
+	counter_add(COUNTER_heads_rejected, 1);
+	log_event(LOG_LEVEL_WARN, "head_rejected", "%s",
+	    c->guard.fault == NULL ? "malformed" : c->guard.fault);
+	return NEXT_CLOSE;
+}
+
+static enum next
+serve_head(struct gateway *g, struct kit *kit, struct connection *c)
+{
+	bool gone;
+	enum guard_verdict verdict = intake_head(c, &gone);
+
+	if (gone)
+		return NEXT_CLOSE;
+	switch (verdict) {
+	case GUARD_HEAD:
+		return begin_request(g, kit, c);
+	case GUARD_TOO_LARGE:
+		return answer_too_large(c, &kit->memfd);
+	case GUARD_UNKNOWN_ROLE:
+		return answer_unknown_role(c);
+	case GUARD_MALFORMED:
+		return reject_head(c);
+	case GUARD_MORE:
+		break;
+	}
+	return wait_for_head(g, c);
+}
+
+static enum next
+client_left_queue(struct gateway *g, struct connection *c)
+{
+	bulkhead_forget(g->bulkhead, &c->request->waiter);
+	counter_add(COUNTER_clients_gone, 1);
+	return answer_nothing(c, REQUEST_CLIENT_GONE);
+}
+
+void
+gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
+    enum parked reason)
+{
+	enum next next = NEXT_CLOSE;
+
+	switch (reason) {
+	case PARKED_NOT:
+	case PARKED_IDLE:
+		c->head_deadline_us = head_deadline(g, c);
+		next = serve_head(g, kit, c);
+		break;
+	case PARKED_HEAD:
+		next = serve_head(g, kit, c);
+		break;
+	case PARKED_BODY:
+		next = take_body(g, c);
+		break;
+	case PARKED_QUEUE:
+		next = client_left_queue(g, c);
+		break;
+	case PARKED_DRAIN:
+		next = drain(g, c);
+		break;
+	case PARKED_KINDS:
+		break;
+	}
+	settle(g, c, next);
+}
+
+void
+gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
+{
+	enum next next = NEXT_CLOSE;
+
+	switch (reason) {
+	case PARKED_HEAD:
+		counter_add(COUNTER_heads_timed_out, 1);
+		break;
+	case PARKED_BODY:
+		counter_add(COUNTER_bodies_timed_out, 1);
+		err_set(&c->request->error, "the body did not come in time");
+		next = answer_send(c, 408, ANSWER_NO_RETRY);
+		break;
+	case PARKED_QUEUE:
+		bulkhead_forget(g->bulkhead, &c->request->waiter);
+		counter_add(COUNTER_queue_timed_out, 1);
+		err_set(&c->request->error, "no place in backend %s in time",
+		    c->request->subject.backend->name);
+		next = answer_send(c, 503, ANSWER_BUSY_RETRY_US);
+		break;
+	case PARKED_NOT:
+	case PARKED_IDLE:
+	case PARKED_DRAIN:
+	case PARKED_KINDS:
+		break;
+	}
+	settle(g, c, next);
+}
+
+void
+gateway_abandon(struct gateway *g)
+{
+	for (enum parked reason = PARKED_HEAD; reason < PARKED_KINDS;
+	     reason++) {
+		struct connection *c;
+
+		while ((c = lot_claim_oldest(g->lot, reason)) != NULL) {
+			if (reason == PARKED_QUEUE)
+				bulkhead_forget(
+				    g->bulkhead, &c->request->waiter);
+			if (c->request != NULL)
+				answer_nothing(c, 0);
+			connection_close(g->lot, c);
+		}
+	}
+}

@@ -1,0 +1,22 @@
+/*
+ * intake: what comes in from a web server, read as far as it is there.
+ */
+#ifndef SLUICE_INTAKE_H
+#define SLUICE_INTAKE_H
+
+#include <stdbool.h>
+
+#include "request/answer.h"
+#include "request/body.h"
+#include "request/connection.h"
+
+/* Feeds the guard and sends its answers; *gone: the peer went away. */
+enum guard_verdict intake_head(struct connection *c, bool *gone);
+/* Feeds the request's body; BODY_ABORTED also where the peer went away. */
+enum body_verdict intake_body(struct connection *c);
+/* Throws away what comes; false: that is the end of it. */
+bool intake_drain(struct connection *c);
+/* Answers a body that can not be taken (neither MORE nor WHOLE). */
+enum next intake_refuse(struct connection *c, enum body_verdict verdict);
+
+#endif

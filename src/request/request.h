@@ -1,0 +1,50 @@
+/*
+ * request: one request, from its whole head to its end.
+ *
+ * Belongs to its connection and is touched only by the connection's owner.
+ * It keeps its configuration, its decision and its times until request_end,
+ * which is the one step that knows how it went: it logs, counts and frees.
+ */
+#ifndef SLUICE_REQUEST_H
+#define SLUICE_REQUEST_H
+
+#include "base/arena.h"
+#include "domain/backend.h"
+#include "domain/decision.h"
+#include "domain/generation.h"
+#include "domain/subject.h"
+#include "request/body.h"
+#include "request/front.h"
+#include "request/guard.h"
+
+/* Logged as the status of a request whose client went away. */
+#define REQUEST_CLIENT_GONE 499
+
+struct request {
+	struct arena arena;
+	struct generation *generation;
+	uint16_t id;
+	bool keep; /* the web server keeps the connection */
+	struct front *front;
+	struct params params; /* gone once an answer was sent */
+	struct subject subject;
+	struct decision decision;
+	struct body body;
+	struct waiter waiter;
+	struct gate *gate;
+	int64_t started_us;
+	int64_t backend_us; /* spent in the backend */
+	struct err error;   /* for the log; empty: none */
+};
+
+/*
+ * From the head that the guard left. Takes the generation's reference over.
+ * NULL: no memory, or libfcgi would not parse it.
+ */
+struct request *request_new(
+    const struct guard *guard, struct generation *generation, int *memfd);
+/* status: what was sent; 0: nothing could be. */
+void request_end(struct request *r, int status);
+const struct config_gateway *request_gateway(const struct request *r);
+
+#endif
