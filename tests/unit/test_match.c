@@ -268,7 +268,7 @@ test_regex_is_bounded(void **state)
 	static const char *const regexes[] = { "~(a|aa)+$", "~^(a+)+$",
 		"~(a+)+$", "~^(([a-z])+.)+[A-Z]([a-z])+$", "~(x+x+)+y",
 		"~^(?:a?){30}a{30}$", "~(?R)?a+b" };
-	static char text[8192]; /* runs of a, of which some just end */
+	static char text[2048]; /* runs of a, of which some just end */
 
 	(void)state;
 	for (size_t run = 8; run <= 40; run += 4) {
