@@ -42,7 +42,7 @@ PROBED := -Wall -Wextra -Wconversion -Wshadow -Wswitch-enum -Wvla -Wformat=2 \
 PROBED_LINK := -pie -Wl,-z,relro -Wl,-z,now
 FLAGS_MK := $(BUILD)/flags-$(notdir $(lastword $(CC))).mk
 
-NO_BUILD := clean help deps uninstall lint check check-debian13
+NO_BUILD := clean help deps uninstall lint check fuzz check-debian13
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
 -include $(FLAGS_MK)
 endif
@@ -79,6 +79,8 @@ SOURCES := $(sort $(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
 ROOMS := $(filter-out $(BUILD)/src/process/main.o,$(OBJECTS))
 UNIT := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
+FUZZ := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+REPLAY := $(FUZZ:=-replay)
 
 $(BUILD)/sluice: $(OBJECTS)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $^ $(LIBS)
@@ -131,24 +133,51 @@ SUITES = SLUICE=$(abspath $(BUILD)/sluice) PYTHON=$(PYTHON) tests/run/suites
 check: | deps-build deps-test
 	@$(MAKE) --no-print-directory DEVELOPER=1 check-built
 
-check-built: all $(UNIT)
-	@$(SUITES) $(UNIT) tests/lua tests/e2e tests/run
+check-built: all $(UNIT) $(REPLAY)
+	@$(SUITES) $(UNIT) $(REPLAY) tests/lua tests/e2e tests/run
 
 ## make unit       the unit tests alone
 unit: $(UNIT)
 	@$(SUITES) $(UNIT)
 
-unit-programs: $(UNIT)
+unit-programs: $(UNIT) $(REPLAY)
 
 # The unit tests and the main job, for variants: SANITIZE=, valgrind, Debian 13
-check-main: all $(UNIT) | deps-test
-	@PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) tests/e2e
+check-main: all $(UNIT) $(REPLAY) | deps-test
+	@PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) $(REPLAY) tests/e2e
 
 ## make valgrind   the unit tests and the main job under memcheck
-valgrind: all $(UNIT) | deps-test deps-valgrind
-	@SLUICE_SLOW=1 SLUICE_WRAPPER='valgrind -q --error-exitcode=99 --leak-check=full \
-		--errors-for-leak-kinds=definite$(comma)indirect' \
-		PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) tests/e2e
+valgrind: all $(UNIT) $(REPLAY) | deps-test deps-valgrind
+	@SLUICE_SLOW=1 SLUICE_WRAPPER='valgrind -q --error-exitcode=99 \
+		--leak-check=full --errors-for-leak-kinds=definite,indirect' \
+		PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) $(REPLAY) tests/e2e
+
+FUZZ_SECONDS ?= 30
+
+# The kept corpus of each fuzz target is an ordinary test.
+$(BUILD)/tests/fuzz/%-replay: tests/fuzz/%.c tests/fuzz/replay.c \
+		tests/fuzz/fuzz.h $(ROOMS) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(COMPILE) -DCORPUS='"tests/fuzz/corpus/$*"' \
+		$(LINK:$(CC)%=%) -o $@ $< tests/fuzz/replay.c $(ROOMS) $(LIBS)
+
+$(BUILD)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(ROOMS) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(COMPILE) $(LINK:$(CC)%=%) -fsanitize=fuzzer -o $@ \
+		$< $(ROOMS) $(LIBS)
+
+## make fuzz       each parser against libFuzzer, FUZZ_SECONDS=30 each
+fuzz: | deps-build deps-fuzz
+	@$(MAKE) --no-print-directory CC=clang BUILD=build/fuzz \
+		SANITIZE=address,undefined CFLAGS='-O1 -g \
+		-fsanitize=fuzzer-no-link' fuzz-built
+
+fuzz-built: $(FUZZ)
+	@for target in $(FUZZ); do name=$${target##*/}; \
+		mkdir -p $(BUILD)/corpus/$$name; \
+		$$target -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=5 \
+		-verbosity=0 -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
+		$(BUILD)/corpus/$$name tests/fuzz/corpus/$$name || exit 1; done
 
 ## make lint       format, static analysis, layers, scripts
 lint: | deps-build deps-lint
@@ -196,4 +225,5 @@ deps-%: FORCE
 
 FORCE:
 .PHONY: all help run demo conf check check-built unit unit-programs check-main \
-	valgrind lint bench check-debian13 install uninstall clean deps FORCE
+	fuzz fuzz-built valgrind lint bench check-debian13 install uninstall \
+	clean deps FORCE
