@@ -1,7 +1,6 @@
 #include "base/str.h"
 
 #include <string.h>
-#include <strings.h>
 
 struct str
 str_of(const char *text)
@@ -15,11 +14,22 @@ str_eq(struct str a, struct str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
 }
 
+static char
+fold(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Not strncasecmp: that ends at a NUL, and asks the locale. */
 bool
 str_eq_nocase(struct str a, struct str b)
 {
-	return a.len == b.len &&
-	    (a.len == 0 || strncasecmp(a.p, b.p, a.len) == 0);
+	if (a.len != b.len)
+		return false;
+	for (size_t i = 0; i < a.len; i++)
+		if (fold(a.p[i]) != fold(b.p[i]))
+			return false;
+	return true;
 }
 
 bool

@@ -37,6 +37,7 @@ test_eq(void **state)
 		{ { "abc", 3 }, { "abd", 3 }, false, false },
 		{ { "abc", 3 }, { "ab", 2 }, false, false },
 		{ { "a\0b", 3 }, { "a\0b", 3 }, true, true },
+		{ { "a\0b", 3 }, { "a\0c", 3 }, false, false },
 		{ { "[", 1 }, { "{", 1 }, false, false },
 		{ { "-", 1 }, { "_", 1 }, false, false },
 		{ { "\xc4", 1 }, { "\xe4", 1 }, false, false },
