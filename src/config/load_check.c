@@ -58,8 +58,8 @@ check_spool_directory(struct load *l)
 	if (path == NULL)
 		return;
 	if (stat(path, &info) != 0)
-		finding_error(&l->findings, &place, "%s: %s", path,
-		    strerror(errno)); /* NOLINT(concurrency-mt-unsafe) */
+		finding_error(
+		    &l->findings, &place, "%s: %s", path, strerror(errno));
 	else if (!S_ISDIR(info.st_mode))
 		finding_error(
 		    &l->findings, &place, "%s is not a directory", path);
@@ -254,7 +254,7 @@ resolve_root(struct load *l, const struct source_section *section,
 	real = realpath(backend->root, NULL);
 	if (real == NULL || stat(real, &info) != 0) {
 		finding_error(&l->findings, &place, "%s: %s", backend->root,
-		    strerror(errno)); /* NOLINT(concurrency-mt-unsafe) */
+		    strerror(errno));
 	} else if (!S_ISDIR(info.st_mode)) {
 		finding_error(&l->findings, &place, "%s is not a directory",
 		    backend->root);

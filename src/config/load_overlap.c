@@ -15,7 +15,7 @@ __extension__ typedef __int128 wide;
 static wide
 ceil_div(int64_t a, int64_t b)
 {
-	return (wide)(a / b + (a % b > 0 ? 1 : 0));
+	return (wide)(a / b) + (a % b > 0 ? 1 : 0);
 }
 
 /* The most that `a` lets pass in any time `w_us`. */

@@ -8,7 +8,7 @@
 #define KIB    INT64_C(1024)
 #define MIB    (1024 * KIB)
 #define GIB    (1024 * MIB)
-#define PIB    (1024 * 1024 * GIB)
+#define TIB    (1024 * GIB)
 #define MS     INT64_C(1000)
 #define SECOND (1000 * MS)
 #define MINUTE (60 * SECOND)
@@ -232,7 +232,7 @@ print_in_units(struct buf *out, int64_t number, const struct unit *units)
 void
 option_print_number(struct buf *out, enum option_kind kind, int64_t number)
 {
-	static const struct unit sizes[] = { { 1024 * GIB, "t" }, { GIB, "g" },
+	static const struct unit sizes[] = { { TIB, "t" }, { GIB, "g" },
 		{ MIB, "m" }, { KIB, "k" }, { 1, "" } };
 	static const struct unit durations[] = { { DAY, "d" }, { HOUR, "h" },
 		{ MINUTE, "m" }, { SECOND, "s" }, { MS, "ms" }, { 1, "" } };

@@ -14,7 +14,7 @@ static bool
 is_prefix(struct str text, struct err *err)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if (memchr(" \t{}", text.p[i], 4) != NULL)
+		if (strchr(" \t{}", text.p[i]) != NULL)
 			return err_set(
 			    err, "may hold neither blanks nor braces");
 	if (text.len > PREFIX_MAX)
@@ -33,7 +33,7 @@ is_absolute(struct str text, struct err *err)
 static bool
 is_user(struct str text, struct err *err)
 {
-	return getpwnam(text.p) != NULL /* NOLINT(concurrency-mt-unsafe) */
+	return getpwnam(text.p) != NULL
 	    ? true
 	    : err_set(err, "there is no user `%s`", text.p);
 }
@@ -41,7 +41,7 @@ is_user(struct str text, struct err *err)
 static bool
 is_group(struct str text, struct err *err)
 {
-	return getgrnam(text.p) != NULL /* NOLINT(concurrency-mt-unsafe) */
+	return getgrnam(text.p) != NULL
 	    ? true
 	    : err_set(err, "there is no group `%s`", text.p);
 }

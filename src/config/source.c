@@ -117,7 +117,7 @@ include(struct source *s, const struct source_entry *e, struct str pattern)
 static void
 follow(struct source *s, const struct source_entry *e)
 {
-	struct items patterns;
+	struct items patterns = { 0 };
 	struct err err;
 
 	if (e->value.len == 0)

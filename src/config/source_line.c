@@ -148,13 +148,15 @@ expand_variable(struct str *rest, struct buf *out, struct err *err)
 	char text[128];
 	struct str value;
 
-	if (rest->p == NULL)
-		return err_set(err, "${ without a } ($${ is a plain ${)");
+	if (rest->p == NULL) {
+		err_set(err, "${ without a } ($${ is a plain ${)");
+		return false;
+	}
 	if (name.len == 0 || name.len >= sizeof(text))
 		return err_set(err, "no variable's name in ${}");
 	memcpy(text, name.p, name.len);
 	text[name.len] = '\0';
-	value = str_of(getenv(text)); /* NOLINT(concurrency-mt-unsafe) */
+	value = str_of(getenv(text));
 	if (value.p == NULL)
 		return err_set(err, "${%s}: there is no such variable", text);
 	if (has_control(value) || !is_utf8(value))

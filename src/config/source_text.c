@@ -127,10 +127,11 @@ section_add(struct reading *r, enum option_section kind, struct str name)
 		end = &(*end)->next;
 	*end = section;
 	section->kind = kind;
-	if (name.len > 0)
-		memcpy(section->name, name.p, name.len);
+	snprintf(section->name, sizeof(section->name), "%.*s", STR_ARG(name));
 	section->place = here(r);
 	section->place.section = section_label(&r->source->arena, kind, name);
+	if (section->place.section == NULL)
+		r->source->findings->failed = true;
 	section->file = r->file;
 	section->end = &section->entry;
 	return section;

@@ -263,7 +263,7 @@ set_match(bool nocase, struct str text, const struct value_room *room,
     struct match **field, struct err *err)
 {
 	struct match *match = NULL;
-	struct items items;
+	struct items items = { 0 };
 	struct buf globs;
 
 	if (text.p[0] == '~') {
@@ -308,7 +308,7 @@ static bool
 set_items(const struct option *o, struct str text,
     const struct value_room *room, void *field, struct err *err)
 {
-	struct items items;
+	struct items items = { 0 };
 
 	if (!items_parse(text, room->directory, room->arena, &items, err))
 		return false;

@@ -126,13 +126,14 @@ read_arguments(const struct command *command, char **argv, struct arguments *a)
 	return 0;
 }
 
-/* So that no socket of ours ever becomes one of these. */
+/* So that no socket of ours ever becomes one of these, here or in a child. */
 static void
 open_standard_descriptors(void)
 {
 	int fd;
 
 	do
+		/* NOLINTNEXTLINE(android-cloexec-open): a child keeps them */
 		fd = open("/dev/null", O_RDWR | O_NOCTTY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
