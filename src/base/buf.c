@@ -100,6 +100,22 @@ buf_consume(struct buf *b, size_t n)
 		memmove(b->p, b->p + n, b->len);
 }
 
+void
+buf_shrink(struct buf *b)
+{
+	char *smaller;
+
+	if (b->len == 0) {
+		buf_release(b);
+		return;
+	}
+	smaller = realloc(b->p, b->len);
+	if (smaller == NULL)
+		return;
+	b->p = smaller;
+	b->cap = b->len;
+}
+
 struct str
 buf_str(const struct buf *b)
 {

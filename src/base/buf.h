@@ -34,6 +34,8 @@ void buf_addf(struct buf *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Takes the first `n` bytes out and moves the rest to the front. */
 void buf_consume(struct buf *b, size_t n);
+/* Gives back the room behind len; all of it where len is 0. */
+void buf_shrink(struct buf *b);
 /* A slice of all of it, good until the next change. */
 struct str buf_str(const struct buf *b);
 

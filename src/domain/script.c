@@ -147,6 +147,15 @@ split(struct script *script, const struct params *params, struct str tail,
 	return whole.p != NULL && script->path_info.p != NULL;
 }
 
+/* A param's value has a NUL behind it. */
+static bool
+is_directory(struct str name)
+{
+	struct stat st;
+
+	return stat(name.p, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* Tries one name; false: it names no file. */
 static bool
 try_name(const struct config_backend *backend, struct str name,
@@ -191,6 +200,9 @@ script_find(const struct config_backend *backend, const struct params *params,
 	if (name.len > 0 && name.p[0] == '/' &&
 	    try_name(backend, name, false, params, arena, script, &status, err))
 		return status;
+	/* A directory, unless the web server left the rest to PATH_INFO. */
+	if (name.len > 0 && name.p[0] == '/' && is_directory(name))
+		status = SCRIPT_FORBIDDEN;
 	if (root.len == 0 || root.p[0] != '/')
 		return status;
 	name = join3(arena, root, params_get(params, STR("SCRIPT_NAME")),

@@ -43,6 +43,7 @@ int net_listen_unix(
 void net_unlink_own(const char *path, dev_t device, ino_t inode);
 
 bool net_is_listening(int fd);
+void net_set_nonblocking(int fd);
 /*
  * Takes one connection: blocking, with a send timeout for small writes, no
  * delay on TCP. -1: none waiting or an error (errno).

@@ -169,6 +169,8 @@ listeners_open(const struct config_gateway *gateway, struct err *err)
 	l->max_head = gateway->max_head_bytes;
 	ok = read_peers(l, gateway, err);
 	if (ok && net_is_listening(STDIN_FILENO)) {
+		/* Another worker may have been quicker: no accept may wait. */
+		net_set_nonblocking(STDIN_FILENO);
 		l->at[l->n++].fd = STDIN_FILENO;
 		describe(l, "descriptor 0");
 	}

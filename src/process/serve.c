@@ -68,7 +68,8 @@ static void
 print_finding(void *context, const char *text, bool warning)
 {
 	(void)context;
-	fprintf(stderr, "sluice: %s%s\n", warning ? "warning: " : "", text);
+	(void)warning;
+	fprintf(stderr, "sluice: %s\n", text);
 }
 
 static void

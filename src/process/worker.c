@@ -48,8 +48,10 @@ serve_event(struct workers *w, struct kit *kit, uint64_t tag)
 		c = listeners_accept(w->listeners, tag);
 	else
 		c = connection_claim(w->gateway->lot, tag, &claim, &reason);
-	if (c != NULL)
-		gateway_serve(w->gateway, kit, c, reason);
+	if (c == NULL)
+		return;
+	gateway_serve(w->gateway, kit, c, reason);
+	/* Where it was closed, there is room again. */
 	listeners_rearm(w->listeners);
 }
 

@@ -360,13 +360,17 @@ window_refund(
 }
 
 static void
-sliding_refund(const struct check *c, struct state *s, int64_t taken_us)
+sliding_refund(
+    const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
 {
 	int64_t bucket = bucket_start(c, taken_us / 1000);
+	int64_t width = c->period_us / 1000;
 
+	if (now_us / 1000 >= s->a + 2 * width)
+		return;
 	if (bucket == s->a)
 		s->b = max64(0, s->b - c->cost);
-	else if (bucket == s->a - c->period_us / 1000)
+	else if (bucket == s->a - width)
 		s->c = max64(0, s->c - c->cost);
 	s->exists = s->b > 0 || s->c > 0;
 }
@@ -406,7 +410,7 @@ algorithm_refund(const struct check *check, struct state *state,
 		window_refund(check, state, taken_us, now_us);
 		break;
 	case ALGORITHM_SLIDING_WINDOW:
-		sliding_refund(check, state, taken_us);
+		sliding_refund(check, state, taken_us, now_us);
 		break;
 	case ALGORITHM_TOKEN_BUCKET:
 		bucket_refund(check, state, taken_us, now_us);

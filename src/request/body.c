@@ -135,7 +135,7 @@ step(struct body *b, const struct config_gateway *gateway, struct str in,
 enum body_verdict
 body_feed(struct body *b, const struct config_gateway *gateway, struct buf *in)
 {
-	enum body_verdict verdict = BODY_MORE;
+	enum body_verdict verdict = b->ended ? BODY_WHOLE : BODY_MORE;
 	size_t at = 0;
 
 	while (verdict == BODY_MORE && at < in->len) {

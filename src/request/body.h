@@ -43,7 +43,7 @@ void body_release(struct body *b);
 /* Reads what the params say: BODY_MORE, BODY_WRONG or BODY_TOO_LARGE. */
 enum body_verdict body_announce(struct body *b, const struct params *params,
     const struct config_gateway *gateway);
-/* Consumes from the front of `in`. */
+/* Consumes from the front of `in`; nothing any more once it is whole. */
 enum body_verdict body_feed(
     struct body *b, const struct config_gateway *gateway, struct buf *in);
 /* May nothing more of it come, or only the mark of its end? */

@@ -63,9 +63,11 @@ wait_for_head(struct gateway *g, struct connection *c)
 	if (idle) {
 		if (atomic_load(&g->stopping))
 			return NEXT_CLOSE;
-		buf_release(&c->in);
+		buf_shrink(&c->in);
 		return park(g, c, PARKED_IDLE, EPOLLIN, INT64_MAX);
 	}
+	buf_shrink(&c->in);
+	buf_shrink(&c->guard.pairs);
 	next = park(g, c, PARKED_HEAD, EPOLLIN, c->head_deadline_us);
 	while (lot_half_heads_full(g->lot)) {
 		struct connection *oldest =
@@ -83,7 +85,7 @@ static enum next
 begin_drain(struct gateway *g, struct connection *c)
 {
 	shutdown(c->fd, SHUT_WR);
-	buf_release(&c->in);
+	buf_release(&c->in); /* whatever it was */
 	c->drained_bytes = 0;
 	return park(g, c, PARKED_DRAIN, EPOLLIN | EPOLLRDHUP,
 	    clock_mono_us() + DRAIN_TIMEOUT_US);
@@ -221,8 +223,7 @@ take_body(struct gateway *g, struct connection *c)
 	if (verdict != BODY_MORE)
 		return intake_refuse(c, verdict);
 	/* What has been read is in the spool but for half a header. */
-	if (c->in.len == 0)
-		buf_release(&c->in);
+	buf_shrink(&c->in);
 	return park(g, c, PARKED_BODY, EPOLLIN | EPOLLRDHUP,
 	    body_deadline(&r->body, request_gateway(r)));
 }
@@ -239,9 +240,12 @@ tell_request(struct gateway *g, struct connection *c)
 {
 	struct request *r = c->request;
 	const struct config *config = r->generation->config;
-	enum body_verdict announced;
+	enum body_verdict body;
 
-	announced = body_announce(&r->body, &r->params, &config->gateway);
+	body = body_announce(&r->body, &r->params, &config->gateway);
+	/* A body that came with its head is no reason to drain anything. */
+	if (body == BODY_MORE)
+		body = body_feed(&r->body, &config->gateway, &c->in);
 	if (!subject_read(&r->subject, &r->params, config, &r->arena)) {
 		err_set(&r->error, "out of memory");
 		return answer_send(c, 500, ANSWER_NO_RETRY);
@@ -251,8 +255,8 @@ tell_request(struct gateway *g, struct connection *c)
 	decision_make(&r->decision, config, &g->stores, &r->subject, &r->arena);
 	if (!passes(&r->decision))
 		return answer_refusal(c);
-	if (announced != BODY_MORE)
-		return intake_refuse(c, announced);
+	if (body != BODY_MORE && body != BODY_WHOLE)
+		return intake_refuse(c, body);
 	if (r->subject.backend == NULL) {
 		err_set(&r->error, "no backend matches");
 		return answer_send(c, 404, ANSWER_NO_RETRY);
