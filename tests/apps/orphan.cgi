@@ -1,4 +1,4 @@
 #!/bin/sh
-# Leaves a child behind that holds its output open (fcgiwrap #40).
-printf 'Content-Type: text/plain\r\n\r\nhere\n'
+# Leaves a child behind that holds its output open (fcgiwrap #40); says who.
 tail -f /dev/null &
+printf 'Content-Type: text/plain\r\n\r\n%s\n' "$!"

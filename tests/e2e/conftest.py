@@ -67,6 +67,9 @@ class Farm:
                 server.stop()
             except AssertionError as error:
                 trouble.append(error)
+        for server in list(process.LIVE):  # what failed while starting
+            if server.place is self.place:
+                server.kill()
         self.place.remove()
         if trouble:
             raise trouble[0]

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 
 import pytest
 
@@ -20,9 +21,8 @@ def gateway(shared):
     os.symlink(outside, root + "/link.cgi")
     os.makedirs(root + "/dir.cgi")
     shared.place.write("root/deaf.cgi", "#!/bin/sh\necho\n", 0o644)
-    shared.place.write("root/script.name", 'print("\\nrun by name")\n', 0o644)
     shared.place.write(
-        "root/unread.cgi", "#!/bin/true\n", 0o711)
+        "root/script.name", 'print("X-By: name\\n\\nrun by name")\n', 0o644)
     os.environ["SLUICE_TEST_PASSED"] = "passed on"
     os.environ["SLUICE_TEST_HIDDEN"] = "hidden"
     os.environ["LD_TEST_HIDDEN"] = "hidden"
@@ -104,7 +104,7 @@ def own(gateway, name):
 @pytest.mark.parametrize("name, status", [
     ("absent.cgi", 404), ("link.cgi", 403), ("../outside.cgi", 403),
     ("dir.cgi", 403), ("", 403), (".", 403), ("deaf.cgi", 403),
-    ("../root2/x.cgi", 404), ("deaf.cgi/more", 404)])
+    ("../root2/x.cgi", 404), ("deaf.cgi/more", 403)])
 def test_scripts_are_found_safely(gateway, name, status):
     got = own(gateway, name)
     assert (got.status, got.complete) == (status, True)
@@ -153,7 +153,8 @@ def test_no_head_is_502(gateway, case):
 def test_95_a_child_left_behind_delays_nothing(gateway):
     """fcgiwrap 40: the script is over, its child holds the output open."""
     got, took = timed(gateway.ask, "/orphan.cgi")
-    assert (got.body, got.complete) == (b"here\n", True)
+    os.kill(int(got.body), signal.SIGKILL)
+    assert got.complete
     assert took < 3 * SCALE
 
 

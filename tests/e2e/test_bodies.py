@@ -51,21 +51,20 @@ class Memory:
         return self.gateway.memory_kb("VmHWM") - self.before
 
 
-def warm_up(gateway, uri):
-    got = gateway.ask(uri, b"x" * MB, method="POST", CONTENT_LENGTH=str(MB))
-    assert got.status == 200
+def post(uri, size):
+    """The pairs of an upload to the script at the end of the path."""
+    return script("/" + uri.split("/")[-1], method="POST", REQUEST_URI=uri,
+                  SCRIPT_NAME=uri, CONTENT_LENGTH=str(size))
 
 
 @pytest.mark.parametrize("uri", ["/sha.php", "/sha.cgi", "/tcp/sha.php"])
 def test_53_upload_of_64_mb(gateway, big, uri):
     path, sha = big
-    warm_up(gateway, uri)
+    got = fcgi.ask(gateway.address, post(uri, MB), b"x" * MB)  # warm
+    assert got.status == 200
     memory = Memory(gateway)
-    name = "/" + uri.split("/")[-1]
     with gateway.connect(30.0) as conn:
-        conn.send(fcgi.head(script(name, method="POST", REQUEST_URI=uri,
-                                   SCRIPT_NAME=uri,
-                                   CONTENT_LENGTH=str(BIG))))
+        conn.send(fcgi.head(post(uri, BIG)))
         with open(path, "rb") as f:
             while piece := f.read(fcgi.CONTENT_MAX):
                 conn.send(fcgi.record(fcgi.STDIN, piece))

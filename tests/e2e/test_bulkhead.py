@@ -106,8 +106,8 @@ def test_refusals_and_another_backend_are_fast(setup):
 
 
 def test_the_same_with_hardly_a_worker_to_spare(setup):
-    """max_inflight of one backend takes all threads but one or two."""
-    s = setup(threads=5, queue_timeout="60s")
+    """One worker is never let into a backend; one place is for others."""
+    s = setup(threads=INFLIGHT + 2, queue_timeout="60s")
     s.fill()
     check_others_are_fast(s.gateway)
 

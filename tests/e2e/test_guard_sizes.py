@@ -92,7 +92,8 @@ def exact_head(rng, size, keep=True):
     items = fill(rng, content)
     data = fcgi.pairs(items)
     raw = fcgi.begin(keep=keep, padding=padding)
-    raw += fcgi.stream(fcgi.PARAMS, data)
+    raw += fcgi.stream(fcgi.PARAMS, data, chunk=-(-len(data) // records)
+                       if records else 1)
     assert len(raw) == size
     return items, raw
 

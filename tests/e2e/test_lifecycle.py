@@ -57,11 +57,13 @@ def test_stop_finishes_what_runs(farm):
 
     app = farm.application(handler)
     gateway = farm.gateway({"backend default": fastcgi(app)})
+    before = gateway.open_descriptors()
     with gateway.connect() as running, gateway.connect() as half:
         running.send(fcgi.request(fcgi.env("/")))
         whole = fcgi.request(fcgi.env("/half"))
         half.send(whole[:50])
         until(lambda: app.seen == 1)
+        until(lambda: gateway.open_descriptors() >= before + 3)
         gateway.signal(signal.SIGTERM)
         until(lambda: not process.can_connect(gateway.address), 5.0,
               "it to stop listening")

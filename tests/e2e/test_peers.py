@@ -2,6 +2,7 @@
 
 import os
 import resource
+import select
 import time
 
 import pytest
@@ -106,7 +107,8 @@ def test_stalled_bodies_hold_no_worker_and_time_out(gateway, app):
     assert quick(gateway) < 0.05 * SCALE
     asked = app.seen - seen
     for conn in stalled:
-        conn.wait_closed()
+        got = conn.response()
+        assert (got.status, got.complete) == (408, True)
         conn.close()
     took = (time.monotonic() - start) / SCALE
     assert took < BODY_TIMEOUT + 3.0
@@ -124,6 +126,21 @@ def test_86_a_slow_body_that_goes_on_is_served(gateway):
         conn.send(fcgi.record(fcgi.STDIN))
         got = conn.response()
     assert (got.status, got.body) == (200, b"small")
+
+
+def test_a_trickled_body_is_answered_408(gateway, app):
+    """Always some progress, but far less than 1 KB/s."""
+    seen = app.seen
+    deadline = Deadline(BODY_TIMEOUT + 4.0, "a trickling body to be refused")
+    with gateway.connect() as conn:
+        conn.send(post(1_000_000))
+        while not select.select([conn.sock], [], [], 0)[0]:
+            conn.send(fcgi.record(fcgi.STDIN, b"x"))
+            elapse(BODY_TIMEOUT / 20)
+            deadline.check()
+        got = conn.response()
+    assert (got.status, got.complete) == (408, True)
+    assert app.seen == seen
 
 
 def test_slow_readers_cost_nobody_else(gateway):
