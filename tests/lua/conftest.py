@@ -1,0 +1,175 @@
+"""A redis-server of our own, and the scripts as the gateway sends them."""
+
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import tempfile
+
+import pytest
+import redis
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+SLIDING, FIXED, BUCKET = 0, 1, 2
+SPREAD, EPOCH, FIRST = 0, 1, 2
+NEVER, NO_STATE = -1, -2
+
+# Another clock: an argument. What is kept outlives the test, as the server's
+# own clock goes on meanwhile.
+TEST_NOW = """
+local server = redis
+local redis = setmetatable({ pcall = function(command, key, value)
+	if command == 'SET' then
+		return server.pcall('SET', key, value, 'PX', 600000)
+	end
+	return server.pcall(command, key)
+end }, { __index = server })
+local function now_us() return tonumber(ARGV[#ARGV]) end
+"""
+
+
+def expand(name, now=None):
+    """The text of a script, its fragments pasted in; now: other clock."""
+    text = ""
+    for line in (ROOT / "lua" / name).read_text().splitlines(keepends=True):
+        if line.startswith("--@include "):
+            part = line.split()[1]
+            if now is not None and part == "now.lua":
+                text += now
+            else:
+                text += (ROOT / "lua" / part).read_text()
+        else:
+            text += line
+    return text
+
+
+def gcd(a, b):
+    while b:
+        a, b = b, a % b
+    return a
+
+
+def record(
+    algorithm, count, period_us, burst=None, cost=1, offset_us=0,
+    align=SPREAD, observe=False,
+):
+    """A check as 33 bytes."""
+    kind = algorithm + 4 * align + 16 * observe
+    if algorithm == BUCKET:
+        g = gcd(count, period_us)
+        four = (count // g, period_us // g, cost, burst or count)
+    elif algorithm == SLIDING:
+        four = (count, period_us // 1000, cost, offset_us // 1000)
+    else:
+        four = (count, period_us, cost, offset_us)
+    return struct.pack("<Bdddd", kind, *four)
+
+
+def request(*records):
+    return bytes([len(records)]) + b"".join(records)
+
+
+@pytest.fixture(scope="session")
+def server():
+    directory = tempfile.mkdtemp(prefix="sluice-lua-")
+    path = os.path.join(directory, "redis.sock")
+    process = subprocess.Popen(
+        ["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
+         "--appendonly", "no", "--dir", directory],
+        stdout=subprocess.PIPE, text=True,
+    )
+    for line in process.stdout:
+        if "accept connections" in line:
+            break
+    yield path
+    process.kill()
+    process.wait(10)
+    process.stdout.close()
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def db(server):
+    client = redis.Redis(unix_socket_path=server, socket_timeout=10)
+    client.flushall()
+    client.config_set("maxmemory", 0)
+    yield client
+    client.close()
+
+
+class Script:
+    def __init__(self, db, name, now=None):
+        self.text = expand(name, now)
+        self.db = db
+        self.sha = db.script_load(self.text)
+
+    def __call__(self, keys, *args, on=None):
+        reply = (on or self.db).evalsha(self.sha, len(keys), *keys, *args)
+        if not isinstance(reply, list):
+            return reply
+        return by_request(reply, args[0])
+
+
+def by_request(reply, argument):
+    """[now, request, ...], each an error or 4 numbers a check."""
+    parts, at = [int(struct.unpack("<d", reply[0])[0])], 1
+    while argument:
+        n = argument[0]
+        argument = argument[1 + 33 * n :]
+        if isinstance(reply[at], Exception):
+            parts.append(reply[at])
+            at += 1
+            continue
+        part = struct.unpack("<%dd" % (4 * n), b"".join(reply[at : at + n]))
+        assert all(x == int(x) for x in part)
+        parts.append([int(x) for x in part])
+        at += n
+    assert at == len(reply)
+    return parts
+
+
+@pytest.fixture
+def check(db):
+    return Script(db, "check.lua")
+
+
+@pytest.fixture
+def refund(db):
+    return Script(db, "refund.lua")
+
+
+@pytest.fixture
+def check_at(db):
+    """Takes now, in microseconds, as its last argument."""
+    return Script(db, "check.lua", TEST_NOW)
+
+
+@pytest.fixture
+def refund_at(db):
+    return Script(db, "refund.lua", TEST_NOW)
+
+
+@pytest.fixture(scope="session")
+def decide(tmp_path_factory):
+    """src/pure/algorithm.c as a program: see decide.c."""
+    program = tmp_path_factory.mktemp("decide") / "decide"
+    subprocess.run(
+        [os.environ.get("CC", "cc"), "-std=gnu17", "-O1", "-I", ROOT / "src",
+         "-o", program, ROOT / "tests/lua/decide.c",
+         ROOT / "src/pure/algorithm.c"],
+        check=True,
+    )
+
+    def run(lines):
+        done = subprocess.run(
+            [program], input="".join(lines), text=True, check=True,
+            capture_output=True, timeout=60,
+        )
+        return [
+            [int(x) for x in line.split()]
+            for line in done.stdout.splitlines()
+        ]
+
+    return run
