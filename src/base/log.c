@@ -124,18 +124,64 @@ put(struct log_line *line, const char *bytes, size_t len)
 	return true;
 }
 
+/*
+ * The length of the well-formed UTF-8 character at the front of s (RFC
+ * 3629: no overlong form, no surrogate, nothing above U+10FFFF), 0: none.
+ */
 static size_t
-escape(unsigned char c, char out_bytes[8])
+utf8_length(struct str s)
 {
+	static const struct {
+		unsigned char mask, lead;
+		uint32_t least;
+	} form[] = { { 0x80, 0x00, 0 }, { 0xe0, 0xc0, 0x80 },
+		{ 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 } };
+
+	for (size_t n = 0; n < 4; n++) {
+		unsigned char first = (unsigned char)s.p[0];
+		uint32_t code = first & (unsigned char)~form[n].mask;
+
+		if ((first & form[n].mask) != form[n].lead || n >= s.len)
+			continue;
+		for (size_t i = 1; i <= n; i++) {
+			unsigned char c = (unsigned char)s.p[i];
+
+			if ((c & 0xc0) != 0x80)
+				return 0;
+			code = code << 6 | (c & 0x3fU);
+		}
+		if (code < form[n].least || code > 0x10ffff ||
+		    (code >= 0xd800 && code <= 0xdfff))
+			return 0;
+		return n + 1;
+	}
+	return 0;
+}
+
+/*
+ * One character in its escaped form; *taken: its bytes. Control characters
+ * (the C1 block too, which a terminal may obey) and what is no UTF-8 are
+ * shown by number.
+ */
+static size_t
+escape(struct str s, char out_bytes[8], size_t *taken)
+{
+	unsigned char c = (unsigned char)s.p[0];
+	size_t n = utf8_length(s);
+
+	*taken = n == 0 ? 1 : n;
 	if (c == '"' || c == '\\') {
 		out_bytes[0] = '\\';
 		out_bytes[1] = (char)c;
 		return 2;
 	}
-	if (c < 32 || c == 127)
+	if (n == 2 && c == 0xc2 && (unsigned char)s.p[1] < 0xa0)
+		return (size_t)snprintf(
+		    out_bytes, 8, "\\u%04x", (unsigned char)s.p[1]);
+	if (n == 0 || c < 32 || c == 127)
 		return (size_t)snprintf(out_bytes, 8, "\\u%04x", c);
-	out_bytes[0] = (char)c;
-	return 1;
+	memcpy(out_bytes, s.p, n);
+	return n;
 }
 
 static void
@@ -143,14 +189,17 @@ put_quoted(struct log_line *line, struct str value)
 {
 	if (!put(line, "\"", 1))
 		return;
-	for (size_t i = 0; i < value.len; i++) {
+	while (value.len > 0) {
 		char bytes[8];
-		size_t n = escape((unsigned char)value.p[i], bytes);
+		size_t taken;
+		size_t n = escape(value, bytes, &taken);
 
 		/* One byte stays free for the quote that ends it. */
 		if (line->len + n + 1 > sizeof(line->text) - LINE_END)
 			break;
 		put(line, bytes, n);
+		value.p += taken;
+		value.len -= taken;
 	}
 	put(line, "\"", 1);
 }
@@ -163,7 +212,7 @@ needs_quotes(struct str value)
 	for (size_t i = 0; i < value.len; i++) {
 		unsigned char c = (unsigned char)value.p[i];
 
-		if (c <= ' ' || c == 127 || c == '"' || c == '=' || c == '\\')
+		if (c <= ' ' || c >= 127 || c == '"' || c == '=' || c == '\\')
 			return true;
 	}
 	return false;

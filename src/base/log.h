@@ -2,8 +2,8 @@
  * log: one line per event, as logfmt or JSON.
  *
  * A line is built on the caller's stack and written with one write, so
- * lines of several threads never mix. Values are escaped: no byte below 32
- * nor 127 ever reaches the log as it is. A line that grows too long is cut
+ * lines of several threads never mix. Values are escaped: no control
+ * character and no byte that is not UTF-8 ever reaches the log as it is. A line that grows too long is cut
  * in a value, never in its framing. Any thread may log once log_open (or
  * nothing: standard error, logfmt, info) has been called.
  */

@@ -179,7 +179,7 @@ static bool
 connect_to(const struct config_address *address, int64_t timeout_us, int *fd,
     struct err *err)
 {
-	struct net_address at;
+	struct net_address at = { .len = 0 };
 	bool ok = address->kind == CONFIG_UNIX
 	    ? net_address_unix(address->host, &at, err)
 	    : net_address_tcp(address->host, address->port, &at, err);

@@ -43,7 +43,7 @@ applies(const struct config_limit *l, const struct subject *s)
 		return false;
 	if (l->client.n > 0 && !client_is_in(&l->client, s))
 		return false;
-	return subject_matches(s, &l->match) && !is_exempt(l, s);
+	return subject_may_match(s, &l->match) && !is_exempt(l, s);
 }
 
 static struct str

@@ -85,21 +85,20 @@ read_client(struct subject *s, const struct config_gateway *gateway,
 	    (unsigned)gateway->ipv6_prefix);
 }
 
+/* GET includes HEAD. */
 static bool
 method_matches(const struct match *m, struct str method)
 {
-	/* GET includes HEAD. */
 	return match_test(m, method) ||
 	    (str_eq(method, STR("HEAD")) && match_test(m, STR("GET")));
 }
 
 bool
-subject_matches(const struct subject *s, const struct config_match *m)
+subject_may_match(const struct subject *s, const struct config_match *m)
 {
-	return match_test(m->host, s->host) &&
+	return match_may(m->host, s->host) &&
 	    method_matches(m->method, s->method) &&
-	    (match_test(m->path, s->path) ||
-		match_test(m->path, s->script_path));
+	    (match_may(m->path, s->path) || match_may(m->path, s->script_path));
 }
 
 /* Backends are chosen by the REQUEST_URI form alone. */

@@ -31,6 +31,7 @@ struct subject {
 /* false: no memory. The backend is chosen too. */
 bool subject_read(struct subject *s, const struct params *params,
     const struct config *config, struct arena *arena);
-bool subject_matches(const struct subject *s, const struct config_match *m);
+/* For limits: either form of the path, and what gives up matches. */
+bool subject_may_match(const struct subject *s, const struct config_match *m);
 
 #endif

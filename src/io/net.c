@@ -196,7 +196,7 @@ net_set_nonblocking(int fd)
 int
 net_accept(int listener, int64_t send_timeout_us)
 {
-	struct sockaddr_storage peer;
+	struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
 	socklen_t len = sizeof(peer);
 	struct timeval timeout = {
 		.tv_sec = send_timeout_us / 1000000,

@@ -159,9 +159,9 @@ struct listeners *
 listeners_open(const struct config_gateway *gateway, struct err *err)
 {
 	struct listeners *l = calloc(1, sizeof(*l));
-	bool ok = l != NULL;
+	bool ok;
 
-	if (!ok) {
+	if (l == NULL) {
 		err_set(err, "out of memory");
 		return NULL;
 	}

@@ -35,7 +35,7 @@
 
 #define EXIT_CONFIG      78
 #define EXIT_SOFTWARE    70
-#define HALF_HEADS_BYTES (16 * 1024 * 1024)
+#define HALF_HEADS_BYTES ((uint64_t)16 * 1024 * 1024)
 #define STOP_POLL_NS     5000000
 /* Beside connections: log, memfds, pipes of scripts, the store. */
 #define DESCRIPTORS_PER_THREAD 8
@@ -56,7 +56,7 @@ open_standard_descriptors(void)
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDWR);
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd < 0)
 		return false;

@@ -10,7 +10,7 @@
 
 #include "request/front.h"
 
-#define STACK_BYTES (1024 * 1024)
+#define STACK_BYTES ((size_t)1024 * 1024)
 
 struct workers {
 	struct gateway *gateway;

@@ -175,44 +175,61 @@ match_free(struct match *m)
 	free(m);
 }
 
-static bool
+enum found { FOUND_NO, FOUND_YES, FOUND_GAVE_UP };
+
+static enum found
 search_within(const struct match *m, struct str text,
     pcre2_match_context *limits, pcre2_match_data *found)
 {
 	PCRE2_SPTR subject = (PCRE2_SPTR)(text.len > 0 ? text.p : "");
 	size_t steps = STEPS + STEPS_PER_BYTE * text.len;
+	int rc;
 
 	pcre2_set_match_limit(
 	    limits, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX);
 	pcre2_set_depth_limit(limits, DEPTH);
 	pcre2_set_heap_limit(limits, HEAP_KIB);
-	return pcre2_match(m->regex, subject, text.len, 0, 0, found, limits) >=
-	    0;
+	rc = pcre2_match(m->regex, subject, text.len, 0, 0, found, limits);
+	if (rc >= 0)
+		return FOUND_YES;
+	return rc == PCRE2_ERROR_NOMATCH ? FOUND_NO : FOUND_GAVE_UP;
 }
 
-static bool
+static enum found
 search(const struct match *m, struct str text)
 {
 	pcre2_match_context *limits = pcre2_match_context_create(NULL);
-	pcre2_match_data *found = pcre2_match_data_create(1, NULL);
-	bool matches = false;
+	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+	enum found found = FOUND_GAVE_UP;
 
-	if (limits != NULL && found != NULL)
-		matches = search_within(m, text, limits, found);
-	pcre2_match_data_free(found);
+	if (limits != NULL && data != NULL)
+		found = search_within(m, text, limits, data);
+	pcre2_match_data_free(data);
 	pcre2_match_context_free(limits);
-	return matches;
+	return found;
+}
+
+static enum found
+find(const struct match *m, struct str text)
+{
+	if (m == NULL)
+		return FOUND_YES;
+	if (m->regex != NULL)
+		return search(m, text);
+	for (size_t i = 0; i < m->n; i++)
+		if (glob(m->glob[i], text, m->nocase))
+			return FOUND_YES;
+	return FOUND_NO;
 }
 
 bool
 match_test(const struct match *m, struct str text)
 {
-	if (m == NULL)
-		return true;
-	if (m->regex != NULL)
-		return search(m, text);
-	for (size_t i = 0; i < m->n; i++)
-		if (glob(m->glob[i], text, m->nocase))
-			return true;
-	return false;
+	return find(m, text) == FOUND_YES;
+}
+
+bool
+match_may(const struct match *m, struct str text)
+{
+	return find(m, text) != FOUND_NO;
 }

@@ -83,7 +83,7 @@ lot_new(size_t max, uint64_t half_heads_bytes, struct err *err)
 void
 lot_free(struct lot *lot)
 {
-	for (size_t i = 0; i < lot->made; i++) {
+	for (size_t i = 0; lot->table != NULL && i < lot->made; i++) {
 		struct connection *c = lot->table[i];
 
 		if (c->fd >= 0)
