@@ -140,6 +140,43 @@ log_one(struct str value)
 	log_end(&l);
 }
 
+/* Characters stay; what a terminal might obey, or no parser take, goes. */
+static void
+test_utf8(void **state)
+{
+	static const struct {
+		const char *value;
+		const char *written;
+	} row[] = {
+		{ "gr\xc3\xbc\xc3\x9f", "v=\"gr\xc3\xbc\xc3\x9f\"" },
+		{ "\xe2\x82\xac", "v=\"\xe2\x82\xac\"" },
+		{ "\xf0\x9f\x98\x80", "v=\"\xf0\x9f\x98\x80\"" },
+		{ "\xc2\x9b"
+		  "1m",
+		    "v=\"\\u009b1m\"" },
+		{ "\x9b"
+		  "1m",
+		    "v=\"\\u009b1m\"" },
+		{ "\xc3", "v=\"\\u00c3\"" },
+		{ "\xc0\xaf", "v=\"\\u00c0\\u00af\"" },
+		{ "\xed\xa0\x80", "v=\"\\u00ed\\u00a0\\u0080\"" },
+		{ "\xf4\x90\x80\x80", "\\u00f4\\u0090\\u0080\\u0080" },
+		{ "\xff"
+		  "a",
+		    "v=\"\\u00ffa\"" },
+	};
+	char bytes[LOG_LINE_MAX + 1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		open_log(LOG_LEVEL_INFO, LOG_FORMAT_LOGFMT);
+		log_one(str_of(row[i].value));
+		read_file(path, bytes, sizeof(bytes));
+		if (strstr(bytes, row[i].written) == NULL)
+			fail_msg("row %zu: %s", i, bytes);
+	}
+}
+
 /* Each byte alone and among others; NUL ends the text compared. */
 static void
 test_every_byte(void **state)
@@ -413,6 +450,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_line),
 		cmocka_unit_test(test_event),
+		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_every_byte),
 		cmocka_unit_test(test_cut_at_the_limit),
 		cmocka_unit_test(test_many_fields),
