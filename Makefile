@@ -89,6 +89,13 @@ $(BUILD)/src/%.o: src/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(COMPILE) $(VERSIONS) -MMD -MP -c -o $@ $<
 
+# The scripts, as text and SHA1.
+$(BUILD)/lua_scripts.h: lua/embed.sh $(wildcard lua/*.lua)
+	@mkdir -p $(@D)
+	$(call quiet,LUA,$@)lua/embed.sh lua/check.lua lua/refund.lua >$@.new && \
+		mv $@.new $@
+$(BUILD)/src/domain/redis_script.o: $(BUILD)/lua_scripts.h
+
 # libfcgi and inih do not tell their versions, Debian does.
 version_of = '"$(shell $(PKG_CONFIG) --modversion $(1) 2>/dev/null)"'
 $(BUILD)/src/process/%.o: VERSIONS = \
@@ -146,10 +153,11 @@ unit-programs: $(UNIT) $(REPLAY)
 check-main: all $(UNIT) $(REPLAY) | deps-test
 	@PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) $(REPLAY) tests/e2e
 
+MEMCHECK := valgrind -q --error-exitcode=99 --leak-check=full \
+	--errors-for-leak-kinds=definite,indirect
 ## make valgrind   the unit tests and the main job under memcheck
 valgrind: all $(UNIT) $(REPLAY) | deps-test deps-valgrind
-	@SLUICE_SLOW=1 SLUICE_WRAPPER='valgrind -q --error-exitcode=99 \
-		--leak-check=full --errors-for-leak-kinds=definite,indirect' \
+	@SLUICE_SLOW=1 SLUICE_WRAPPER='$(MEMCHECK)' \
 		PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) $(REPLAY) tests/e2e
 
 FUZZ_SECONDS ?= 30
