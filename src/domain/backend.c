@@ -32,7 +32,7 @@ backend_finish(struct exchange *x, struct pump *pump)
 }
 
 enum exchange_end
-backend_give_up(struct exchange *x, enum pump_end end)
+backend_give_up(struct exchange *x, const struct pump *pump, enum pump_end end)
 {
 	bool head = x->response.has_head;
 
@@ -44,7 +44,7 @@ backend_give_up(struct exchange *x, enum pump_end end)
 		return EXCHANGE_TIMED_OUT;
 	case PUMP_END_STALLED:
 		err_set(&x->error, "the response stalled");
-		return EXCHANGE_CUT;
+		return pump->begun ? EXCHANGE_CUT : EXCHANGE_TIMED_OUT;
 	case PUMP_END_BROKEN:
 		if (!head && x->response.head.error.text[0] != '\0')
 			err_set(&x->error, "bad response head: %.400s",
@@ -58,7 +58,7 @@ backend_give_up(struct exchange *x, enum pump_end end)
 		err_set(&x->error,
 		    head ? "the response ended too early"
 			 : "closed before a response head");
-	return head ? EXCHANGE_CUT : EXCHANGE_BROKEN;
+	return pump->begun ? EXCHANGE_CUT : EXCHANGE_BROKEN;
 }
 
 static void

@@ -24,7 +24,7 @@
 
 enum exchange_end {
 	EXCHANGE_DONE,
-	EXCHANGE_CUT,         /* failed after the head: close the front */
+	EXCHANGE_CUT,         /* failed when bytes had gone out: close */
 	EXCHANGE_CLIENT_GONE, /* nothing more is to be sent */
 	EXCHANGE_NOT_FOUND,   /* 404: no such script */
 	EXCHANGE_FORBIDDEN,   /* 403: not one to be run */
@@ -58,7 +58,8 @@ enum exchange_end backend_cgi_run(struct exchange *x);
 
 /* What both share: what a pump's end means, once `down` can be sent. */
 enum exchange_end backend_finish(struct exchange *x, struct pump *pump);
-enum exchange_end backend_give_up(struct exchange *x, enum pump_end end);
+enum exchange_end backend_give_up(
+    struct exchange *x, const struct pump *pump, enum pump_end end);
 /* A program's standard error goes to the log, cut and escaped. */
 void backend_complain(struct exchange *x, struct str bytes);
 

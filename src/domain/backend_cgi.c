@@ -297,7 +297,7 @@ conclude(struct exchange *x, struct pump *pump, int status)
 	} else {
 		return backend_finish(x, pump);
 	}
-	return backend_give_up(x, PUMP_END_EOF);
+	return backend_give_up(x, pump, PUMP_END_EOF);
 }
 
 /* The client has its answer while the script still works on. */
@@ -334,7 +334,7 @@ run(struct exchange *x, const struct script *script)
 	if (end != PUMP_END_EOF) {
 		end_group(pid);
 		spawn_reap(pid);
-		result = backend_give_up(x, end);
+		result = backend_give_up(x, &pump, end);
 	} else if (spawn_wait(pid, clock_mono_us() + STATUS_GRACE_US)) {
 		result = conclude(x, &pump, spawn_reap(pid));
 	} else {

@@ -225,7 +225,7 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 	}
 	if (whole && !c->spool_failed && response_is_whole(&x->response))
 		return backend_finish(x, pump);
-	return backend_give_up(x, end);
+	return backend_give_up(x, pump, end);
 }
 
 enum exchange_end

@@ -67,6 +67,7 @@ struct pump {
 	size_t down_at;
 	bool no_more_up;
 	bool have_head;
+	bool begun;  /* the client has got bytes */
 	bool can_up; /* as far as is known: try before polling */
 	bool can_down;
 	bool can_pull;

@@ -130,7 +130,9 @@ workers_start(struct gateway *gateway, struct listeners *listeners, size_t max,
 	gateway->about_to_block = workers_about_to_block;
 	gateway->about_to_block_context = w;
 	if (watch_stop(gateway, err)) {
+		pthread_mutex_lock(&w->lock);
 		rc = start_one(w);
+		pthread_mutex_unlock(&w->lock);
 		if (rc == 0)
 			return w;
 		err_set(err, "can not start a thread: %s", strerror(rc));

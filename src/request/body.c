@@ -20,21 +20,37 @@ body_release(struct body *b)
 }
 
 /* An empty CONTENT_LENGTH says nothing (nginx sends it so). */
+static bool
+read_length(struct str value, int64_t *length)
+{
+	uint64_t number;
+
+	*length = -1;
+	if (value.len == 0)
+		return true;
+	if (!str_to_u64(value, INT64_MAX, &number))
+		return false;
+	*length = (int64_t)number;
+	return true;
+}
+
+/* Where it is said twice, it must be the same twice. */
 enum body_verdict
 body_announce(struct body *b, const struct params *params,
     const struct config_gateway *gateway)
 {
-	for (size_t i = 0; i < params->n; i++) {
-		struct str value = params->at[i].value;
-		uint64_t length;
+	bool said = false;
 
-		if (!str_eq(params->at[i].name, STR("CONTENT_LENGTH")) ||
-		    value.len == 0)
+	for (size_t i = 0; i < params->n; i++) {
+		int64_t length;
+
+		if (!str_eq(params->at[i].name, STR("CONTENT_LENGTH")))
 			continue;
-		if (!str_to_u64(value, INT64_MAX, &length) ||
-		    (b->announced >= 0 && (uint64_t)b->announced != length))
+		if (!read_length(params->at[i].value, &length) ||
+		    (said && b->announced != length))
 			return BODY_WRONG;
-		b->announced = (int64_t)length;
+		b->announced = length;
+		said = true;
 	}
 	b->coded = params_get(params, STR("HTTP_TRANSFER_ENCODING")).len > 0;
 	if (b->announced > 0 &&
