@@ -91,13 +91,20 @@ least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* The padding of the last record belongs to it. */
+static bool
+is_whole(const struct body *b)
+{
+	return b->ended && b->padding_left == 0;
+}
+
 static enum body_verdict
 end(struct body *b)
 {
 	b->ended = true;
 	if (b->announced >= 0 && b->spool.bytes != (uint64_t)b->announced)
 		return BODY_WRONG;
-	return BODY_WHOLE;
+	return is_whole(b) ? BODY_WHOLE : BODY_MORE;
 }
 
 /* Management records are no part of a request; they are passed over. */
@@ -118,10 +125,17 @@ open_record(struct body *b, const struct fcgi_header *h)
 		return BODY_MALFORMED;
 	b->content_left = h->content;
 	b->padding_left = h->padding;
-	return h->content == 0 ? end(b) : BODY_MORE;
+	if (h->content == 0)
+		return end(b);
+	b->begun = true;
+	return BODY_MORE;
 }
 
-/* One step from `in`; returns how many bytes it took, 0: needs more. */
+/*
+ * One step from `in`; returns how many bytes it took, 0: needs more. What
+ * is no part of the body is not taken: if the connection goes on, the guard
+ * judges it.
+ */
 static size_t
 step(struct body *b, const struct config_gateway *gateway, struct str in,
     enum body_verdict *verdict)
@@ -139,19 +153,23 @@ step(struct body *b, const struct config_gateway *gateway, struct str in,
 	if (b->padding_left > 0) {
 		n = least(b->padding_left, in.len);
 		b->padding_left -= n;
+		if (is_whole(b))
+			*verdict = BODY_WHOLE;
 		return n;
 	}
 	if (in.len < FCGI_HEADER_BYTES)
 		return 0;
 	fcgi_header_read((const uint8_t *)in.p, &h);
 	*verdict = open_record(b, &h);
+	if (*verdict == BODY_ABORTED || *verdict == BODY_MALFORMED)
+		return 0;
 	return FCGI_HEADER_BYTES;
 }
 
 enum body_verdict
 body_feed(struct body *b, const struct config_gateway *gateway, struct buf *in)
 {
-	enum body_verdict verdict = b->ended ? BODY_WHOLE : BODY_MORE;
+	enum body_verdict verdict = is_whole(b) ? BODY_WHOLE : BODY_MORE;
 	size_t at = 0;
 
 	while (verdict == BODY_MORE && at < in->len) {
@@ -160,13 +178,6 @@ body_feed(struct body *b, const struct config_gateway *gateway, struct buf *in)
 
 		if (n == 0)
 			break;
-		at += n;
-	}
-	/* The padding of the last record belongs to it. */
-	if (verdict == BODY_WHOLE && b->padding_left > 0) {
-		size_t n = least(b->padding_left, in->len - at);
-
-		b->padding_left -= n;
 		at += n;
 	}
 	if (at > 0)
@@ -178,7 +189,9 @@ body_feed(struct body *b, const struct config_gateway *gateway, struct buf *in)
 bool
 body_is_settled(const struct body *b)
 {
-	return b->ended || (b->announced <= 0 && !b->coded);
+	return is_whole(b) ||
+	    (b->announced <= 0 && !b->coded && !b->begun &&
+		b->padding_left == 0);
 }
 
 int64_t

@@ -30,6 +30,7 @@ struct body {
 	struct spool spool;
 	int64_t announced; /* CONTENT_LENGTH; -1: not said */
 	bool coded;        /* HTTP_TRANSFER_ENCODING: one will come */
+	bool begun;        /* a STDIN with content has come */
 	bool ended;        /* the empty STDIN is there */
 	uint16_t id;
 	size_t content_left; /* of the STDIN record that is open */
@@ -43,10 +44,16 @@ void body_release(struct body *b);
 /* Reads what the params say: BODY_MORE, BODY_WRONG or BODY_TOO_LARGE. */
 enum body_verdict body_announce(struct body *b, const struct params *params,
     const struct config_gateway *gateway);
-/* Consumes from the front of `in`; nothing any more once it is whole. */
+/*
+ * Consumes from the front of `in`; nothing any more once it is whole. A
+ * record that makes it ABORTED or MALFORMED stays there.
+ */
 enum body_verdict body_feed(
     struct body *b, const struct config_gateway *gateway, struct buf *in);
-/* May nothing more of it come, or only the mark of its end? */
+/*
+ * May nothing more of it come, or only the mark of its end? Then what comes
+ * next on the connection begins with a record.
+ */
 bool body_is_settled(const struct body *b);
 /*
  * When patience ends: no byte for body_timeout, or below 1 KB/s over all

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -74,14 +75,15 @@ wire_fill(struct buf *out, size_t n)
 static inline void
 expect_str(struct str got, struct str expected)
 {
-	if (got.len != expected.len || memcmp(got.p, expected.p, got.len) != 0)
+	bool same = got.len == expected.len &&
+	    (got.len == 0 || memcmp(got.p, expected.p, got.len) == 0);
+
+	if (!same)
 		print_message("got: %.*s\nexpected: %.*s\n",
 		    (int)(got.len < 2000 ? got.len : 2000), got.p,
 		    (int)(expected.len < 2000 ? expected.len : 2000),
 		    expected.p);
-	assert_int_equal(got.len, expected.len);
-	if (got.len > 0)
-		assert_memory_equal(got.p, expected.p, got.len);
+	assert_true(same);
 }
 
 #endif
