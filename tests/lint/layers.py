@@ -29,6 +29,7 @@ COMMENT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
 
 
+DEFINED = re.compile(r"^([a-z]\w*)\(", re.MULTILINE)  # KNF: in column 0
 CALL = re.compile(r"(?<![\w.>])([a-z]\w*)\s*\(")
 
 
@@ -49,7 +50,8 @@ def called(text, layer, rooms):
     """The rooms of the layer that own the functions named in the text."""
     names = {os.path.basename(r): r for r in rooms if layer_of(r) == layer}
     found = set()
-    for function in CALL.findall(COMMENT.sub("", text)):
+    own = set(DEFINED.findall(text))
+    for function in set(CALL.findall(COMMENT.sub("", text))) - own:
         parts = function.split("_")
         for n in range(len(parts) - 1, 0, -1):
             if "_".join(parts[:n]) in names:

@@ -41,6 +41,12 @@ class Layers(unittest.TestCase):
             "domain/source_text.c": "source_text_read() {}",
         }))
 
+    def test_a_static_function_is_its_files_own(self):
+        self.assertEqual([], check({
+            "domain/a.c": "b_do(1);",
+            "domain/b.c": "static int\na_small(int x)\n{}\n a_small(1);",
+        }))
+
     def test_a_second_file_of_a_room(self):
         self.assertEqual([], check({
             "domain/a.h": "",

@@ -15,7 +15,7 @@ FILE_LINES = 500
 # and deadline instead of a sleep).
 BANNED = re.compile(
     r"(?<![\w.>])(strcpy|strcat|stpcpy|sprintf|vsprintf|gets|strtok|alloca"
-    r"|atoi|atol|atoll|atof|system|popen|fork|vfork|signal|sleep|usleep"
+    r"|atoi|atol|atoll|atof|system|popen|fork|vfork|sleep|usleep"
     r"|gmtime|localtime|ctime|asctime|inet_ntoa|gethostbyname|rand|tmpnam"
     r"|mktemp|getwd|setenv|putenv)\s*\(")
 UNFINISHED = re.compile(
