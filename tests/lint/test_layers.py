@@ -22,37 +22,37 @@ class Layers(unittest.TestCase):
 
     def test_a_circle_over_three_rooms(self):
         said = check({
-            "domain/a.c": "b_do(1);",
-            "domain/b.c": "c_do(1);",
-            "domain/c.c": "a_do(1);",
+            "domain/a.c": "\tb_do(1);",
+            "domain/b.c": "\tc_do(1);",
+            "domain/c.c": "\ta_do(1);",
         })
         self.assertEqual(
             ["a circle: domain/a -> domain/b -> domain/c -> domain/a"], said)
 
     def test_types_and_words_in_comments_close_no_circle(self):
         self.assertEqual([], check({
-            "domain/a.c": "b_do(1);",
-            "domain/b.c": "struct a_thing x; /* as a_do() */ y.a_do(1);",
+            "domain/a.c": "\tb_do(1);",
+            "domain/b.c": "\tstruct a_thing x; /* as a_do() */ y.a_do(1);",
         }))
 
     def test_the_longest_name_owns_a_function(self):
         self.assertEqual([], check({
-            "domain/source.c": "source_text_read();",
+            "domain/source.c": "\tsource_text_read();",
             "domain/source_text.c": "source_text_read() {}",
         }))
 
     def test_a_static_function_is_its_files_own(self):
         self.assertEqual([], check({
-            "domain/a.c": "b_do(1);",
+            "domain/a.c": "\tb_do(1);",
             "domain/b.c": "static int\na_small(int x)\n{}\n a_small(1);",
         }))
 
     def test_a_second_file_of_a_room(self):
         self.assertEqual([], check({
             "domain/a.h": "",
-            "domain/a.c": "b_do(1);",
+            "domain/a.c": "\tb_do(1);",
             "domain/a_more.c": '#include "domain/a.h"\na_more() {}',
-            "domain/b.c": "x(1);",
+            "domain/b.c": "\tx(1);",
         }))
 
     def test_headers_with_an_owner(self):
