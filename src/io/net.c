@@ -92,14 +92,18 @@ net_listen_tcp(const struct net_address *address, struct err *err)
 	return fd;
 }
 
-/* Is there anything at the path that must not be replaced? */
+/*
+ * Is the path free, or can it be made so? Only ECONNREFUSED says that nobody
+ * answers there: a live socket can be busy, of another type, or not ours to
+ * connect to.
+ */
 static bool
 path_is_free(
     const char *path, const struct net_address *address, struct err *err)
 {
 	struct stat st;
+	bool is_dead;
 	int fd;
-	bool answered;
 
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ||
@@ -109,11 +113,11 @@ path_is_free(
 	fd = new_socket(address);
 	if (fd < 0)
 		return err_set(err, "socket: %s", strerror(errno));
-	answered = connect(fd, (const struct sockaddr *)&address->storage,
-		       address->len) == 0 ||
-	    errno == EAGAIN || errno == EINPROGRESS;
+	is_dead = connect(fd, (const struct sockaddr *)&address->storage,
+		      address->len) < 0 &&
+	    errno == ECONNREFUSED;
 	close(fd);
-	if (answered)
+	if (!is_dead)
 		return err_set(err, "%s: another process listens on it", path);
 	if (unlink(path) < 0)
 		return err_set(err, "%s: %s", path, strerror(errno));
