@@ -4,7 +4,7 @@ std = 'lua51'
 read_globals = { 'redis', 'struct', 'KEYS', 'ARGV' }
 
 local laws = {
-	'NO_STATE', 'RECORD', 'RECORD_SIZE', 'LAWS', 'bucket', 'fixed',
+	'NEVER', 'NO_STATE', 'RECORD', 'RECORD_SIZE', 'LAWS', 'bucket', 'fixed', 'sliding',
 	'ceil_div', 'foreign', 'now', 'now_ms', 'pack_bytes', 'try',
 	'unpack_bytes', 'write',
 }

@@ -23,6 +23,11 @@ struct store_redis_settings {
 	unsigned breaker_failures;
 	int64_t breaker_cooldown_us;
 	const char *alert_command;
+	/*
+	 * Of all keys. A new link is tried by writing PREFIX:probe, which
+	 * lasts a millisecond; NULL: it is not.
+	 */
+	const char *prefix;
 };
 
 /* NULL and err: no memory. Does not connect; starts out until it has. */

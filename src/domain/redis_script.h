@@ -1,0 +1,45 @@
+/*
+ * redis_script: what the scripts in lua/ are given and what they answer.
+ * No state; any thread.
+ */
+#ifndef SLUICE_REDIS_SCRIPT_H
+#define SLUICE_REDIS_SCRIPT_H
+
+#include "base/buf.h"
+#include "domain/redis_trouble.h"
+#include "domain/store.h"
+#include "io/redis_link.h"
+
+enum redis_script_name { REDIS_SCRIPT_CHECK, REDIS_SCRIPT_REFUND };
+#define REDIS_SCRIPTS 2
+
+struct redis_script {
+	struct str text;
+	struct str sha1; /* 40 hex digits */
+};
+
+const struct redis_script *redis_script(enum redis_script_name name);
+
+/* Adds a question to the argument; taken_us for a refund, else unused. */
+void redis_script_put(struct buf *argument, enum redis_script_name name,
+    const struct store_question *q, int64_t taken_us);
+
+/* Where in the reply of a check the next question's part stands. */
+struct redis_script_reader {
+	const struct redis_reply *reply;
+	size_t at;
+	int64_t now_us;
+};
+
+/* False when this is no reply of the script at all. */
+bool redis_script_read_begin(
+    struct redis_script_reader *r, const struct redis_reply *reply);
+/*
+ * The verdicts of the next question, which had n checks with these limits.
+ * Sets status, verdict, taken_us and reason. NULL, or what is wrong with
+ * the server if that was its answer; malformed: *ok is false.
+ */
+const struct redis_trouble *redis_script_read(struct redis_script_reader *r,
+    const int64_t *limit, size_t n, struct store_answer *answer, bool *ok);
+
+#endif

@@ -1,0 +1,447 @@
+/*
+ * Threads that ask only look for a lane that is up. All that makes one up
+ * (resolving, connecting, the breaker's probe) is a step of redis_maintain,
+ * one attempt at a time, a slice at a time.
+ *
+ * `edge` is held while the breaker changes and the change is told, so that
+ * an outage's end is never told before its beginning.
+ */
+#include "domain/store_redis.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "domain/breaker.h"
+#include "domain/outage.h"
+#include "domain/redis_lane.h"
+#include "domain/redis_session.h"
+
+/* What one call of redis_maintain may wait for the server. */
+#define SLICE_US 50000
+/* How often links that nobody uses are looked at. */
+#define LOOK_US 250000
+
+struct store_redis {
+	struct store store;
+	struct redis_address address;
+	struct breaker breaker;
+	struct outage outage;
+	pthread_mutex_t edge;
+	_Atomic(const char *) reason; /* of the last trip */
+
+	pthread_mutex_t lock; /* of the settings and `settled` */
+	pthread_cond_t settled;
+	atomic_bool starting; /* no link yet, no attempt failed yet */
+	char *username;
+	char *password;
+	char *prefix;
+	int64_t connect_timeout_us;
+	_Atomic int64_t timeout_us;
+
+	struct redis_session *session; /* the attempt under way */
+	struct redis_lane *attempted;  /* and whose it is */
+
+	atomic_uint turn;
+	unsigned n;
+	struct redis_lane *lane[];
+};
+
+static struct store_redis *
+redis_of(struct store *store)
+{
+	return (struct store_redis *)store;
+}
+
+static void
+settle(struct store_redis *s)
+{
+	if (!atomic_load(&s->starting))
+		return;
+	pthread_mutex_lock(&s->lock);
+	atomic_store(&s->starting, false);
+	pthread_cond_broadcast(&s->settled);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void
+trip(struct store_redis *s, const struct redis_trouble *trouble,
+    const char *detail)
+{
+	pthread_mutex_lock(&s->edge);
+	atomic_store(&s->reason, trouble->reason);
+	if (breaker_trip(&s->breaker, trouble->trip, clock_mono_us()))
+		outage_begin(&s->outage, trouble->reason, detail);
+	else if (breaker_is_open(&s->breaker))
+		outage_goes_on(&s->outage, trouble->reason, detail);
+	pthread_mutex_unlock(&s->edge);
+}
+
+static void
+on_answered(void *context)
+{
+	struct store_redis *s = context;
+
+	breaker_answered(&s->breaker);
+}
+
+static void
+on_tripped(void *context, const struct redis_trouble *trouble)
+{
+	struct store_redis *s = context;
+
+	trip(s, trouble, NULL);
+	if (s->store.wake != NULL)
+		s->store.wake(s->store.wake_context);
+}
+
+/* A lane that is up, in turns; NULL: the store is out. */
+static struct redis_lane *
+pick(struct store_redis *s)
+{
+	unsigned turn;
+
+	if (breaker_is_open(&s->breaker))
+		return NULL;
+	turn = s->n > 1 ? atomic_fetch_add(&s->turn, 1) : 0;
+	for (unsigned i = 0; i < s->n; i++) {
+		struct redis_lane *lane = s->lane[(turn + i) % s->n];
+
+		if (redis_lane_is_up(lane))
+			return lane;
+	}
+	return NULL;
+}
+
+static void
+await_start(struct store_redis *s, int64_t deadline_us)
+{
+	struct timespec at = { deadline_us / 1000000,
+		deadline_us % 1000000 * 1000 };
+
+	pthread_mutex_lock(&s->lock);
+	while (atomic_load(&s->starting))
+		if (pthread_cond_timedwait(&s->settled, &s->lock, &at) != 0)
+			break;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void
+ask_script(struct store_redis *s, enum redis_script_name name,
+    const struct store_question *q, int64_t taken_us,
+    struct store_answer *answer)
+{
+	int64_t asked_us = clock_mono_us();
+	int64_t deadline_us = asked_us + atomic_load(&s->timeout_us);
+	struct redis_lane *lane = pick(s);
+	int64_t now_us;
+
+	answer->status = STORE_OUT;
+	answer->taken_us = 0;
+	if (lane == NULL && atomic_load(&s->starting)) {
+		await_start(s, deadline_us);
+		lane = pick(s);
+	}
+	if (lane != NULL)
+		redis_lane_ask(lane, name, q, taken_us, deadline_us, answer);
+	else
+		answer->reason = atomic_load(&s->reason);
+	now_us = clock_mono_us();
+	answer->wait_us = now_us - asked_us;
+	answer->retry_us = 0;
+	if (answer->status == STORE_OUT) {
+		int64_t next_us = breaker_next_us(&s->breaker);
+
+		answer->retry_us = next_us > now_us ? next_us - now_us : 0;
+	}
+}
+
+static void
+redis_ask(struct store *store, const struct store_question *q,
+    struct store_answer *answer)
+{
+	ask_script(redis_of(store), REDIS_SCRIPT_CHECK, q, 0, answer);
+}
+
+static void
+redis_refund(
+    struct store *store, const struct store_question *q, int64_t taken_us)
+{
+	struct store_answer answer;
+
+	ask_script(redis_of(store), REDIS_SCRIPT_REFUND, q, taken_us, &answer);
+}
+
+static void
+end_attempt(struct store_redis *s)
+{
+	redis_session_free(s->session);
+	s->session = NULL;
+	settle(s);
+}
+
+static void
+attempt_failed(struct store_redis *s, const struct redis_trouble *trouble,
+    const struct err *err)
+{
+	counter_add(COUNTER_store_connect_failures, 1);
+	trip(s, trouble, err->text);
+	end_attempt(s);
+}
+
+static void
+attempt_succeeded(struct store_redis *s, struct redis_link *link)
+{
+	counter_add(COUNTER_store_connects, 1);
+	redis_lane_give(s->attempted, link);
+	pthread_mutex_lock(&s->edge);
+	if (breaker_close(&s->breaker))
+		outage_end(&s->outage);
+	pthread_mutex_unlock(&s->edge);
+	end_attempt(s);
+}
+
+static void
+free_secret(char *text)
+{
+	if (text != NULL)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+static char *
+copy_text(const char *text)
+{
+	return text != NULL ? strdup(text) : NULL;
+}
+
+/*
+ * With copies, as resolving may take long and whoever waits for the start
+ * needs the lock when their time is over.
+ */
+static void
+begin_attempt(struct store_redis *s, struct redis_lane *lane, struct err *err)
+{
+	char *username, *password, *prefix;
+	int64_t deadline_us;
+
+	pthread_mutex_lock(&s->lock);
+	username = copy_text(s->username);
+	password = copy_text(s->password);
+	prefix = copy_text(s->prefix);
+	deadline_us = clock_mono_us() + s->connect_timeout_us;
+	pthread_mutex_unlock(&s->lock);
+	s->attempted = lane;
+	s->session =
+	    redis_session_start(&(struct redis_session_settings){ s->address,
+				    username, password, prefix },
+		deadline_us, err);
+	free(username);
+	free_secret(password);
+	free(prefix);
+}
+
+static void
+go_on(struct store_redis *s)
+{
+	const struct redis_trouble *trouble;
+	struct redis_link *link;
+	struct err err;
+
+	switch (redis_session_step(
+	    s->session, clock_mono_us() + SLICE_US, &link, &trouble, &err)) {
+	case REDIS_READY:
+		attempt_succeeded(s, link);
+		break;
+	case REDIS_BROKEN:
+		attempt_failed(s, trouble, &err);
+		break;
+	case REDIS_NOT_YET:
+		break;
+	}
+}
+
+/* A lane to connect; NULL: all are up. */
+static struct redis_lane *
+look_after_lanes(struct store_redis *s)
+{
+	struct redis_lane *down = NULL;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct redis_lane *lane = s->lane[i];
+
+		if (redis_lane_is_up(lane)) {
+			/* Only a new link is a probe. */
+			if (breaker_is_open(&s->breaker))
+				redis_lane_drop(lane);
+			else
+				redis_lane_drop_dead(lane);
+		}
+		if (down == NULL && !redis_lane_is_up(lane))
+			down = lane;
+	}
+	return down;
+}
+
+static int64_t
+connect_lanes(struct store_redis *s)
+{
+	struct redis_lane *down = look_after_lanes(s);
+	int64_t next_us = breaker_next_us(&s->breaker);
+	struct err err;
+
+	if (s->session == NULL && down == NULL)
+		return clock_mono_us() + LOOK_US;
+	if (s->session == NULL) {
+		if (clock_mono_us() < next_us)
+			return next_us;
+		begin_attempt(s, down, &err);
+	}
+	if (s->session == NULL)
+		attempt_failed(s, &redis_trouble_unreachable, &err);
+	else
+		go_on(s);
+	return clock_mono_us();
+}
+
+static int64_t
+redis_maintain(struct store *store)
+{
+	struct store_redis *s = redis_of(store);
+	int64_t connect_us = connect_lanes(s);
+	int64_t outage_us = outage_maintain(&s->outage);
+
+	return connect_us < outage_us ? connect_us : outage_us;
+}
+
+static void
+redis_free(struct store *store)
+{
+	struct store_redis *s = redis_of(store);
+
+	redis_session_free(s->session);
+	for (unsigned i = 0; i < s->n; i++)
+		redis_lane_free(s->lane[i]);
+	outage_release(&s->outage);
+	breaker_release(&s->breaker);
+	pthread_mutex_destroy(&s->edge);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->settled);
+	free(s->username);
+	free_secret(s->password);
+	free(s->prefix);
+	free(s);
+}
+
+static const struct store_ops redis_ops = { redis_ask, redis_refund,
+	redis_maintain, redis_free };
+
+static bool
+replace_text(char **to, const char *text)
+{
+	char *copy = copy_text(text);
+
+	if (text != NULL && copy == NULL)
+		return false;
+	free_secret(*to);
+	*to = copy;
+	return true;
+}
+
+bool
+store_redis_configure(struct store *store,
+    const struct store_redis_settings *settings, struct err *err)
+{
+	struct store_redis *s = redis_of(store);
+	bool ok;
+
+	pthread_mutex_lock(&s->lock);
+	ok = replace_text(&s->username, settings->username) &&
+	    replace_text(&s->password, settings->password) &&
+	    replace_text(&s->prefix, settings->prefix);
+	s->connect_timeout_us = settings->connect_timeout_us;
+	pthread_mutex_unlock(&s->lock);
+	if (!ok)
+		return err_set(err, "out of memory");
+	atomic_store(&s->timeout_us, settings->timeout_us);
+	breaker_configure(&s->breaker, settings->breaker_failures,
+	    settings->breaker_cooldown_us);
+	return outage_set_command(&s->outage, settings->alert_command, err);
+}
+
+static void
+print_address(const struct redis_address *a, char *text, size_t size)
+{
+	if (a->transport == REDIS_UNIX)
+		snprintf(text, size, "unix:%s", a->host);
+	else
+		snprintf(text, size,
+		    strchr(a->host, ':') != NULL ? "redis://[%s]:%u/%u"
+						 : "redis://%s:%u/%u",
+		    a->host, (unsigned)a->port, a->database);
+}
+
+static bool
+init(struct store_redis *s, const struct store_redis_settings *settings,
+    struct err *err)
+{
+	const struct redis_lane_events events = { on_answered, on_tripped, s };
+	pthread_condattr_t attr;
+	char address[300];
+
+	s->store.ops = &redis_ops;
+	s->address = settings->address;
+	atomic_init(&s->starting, true);
+	atomic_init(&s->reason, redis_trouble_unreachable.reason);
+	pthread_mutex_init(&s->edge, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->settled, &attr);
+	pthread_condattr_destroy(&attr);
+	breaker_init(&s->breaker, settings->breaker_failures,
+	    settings->breaker_cooldown_us,
+	    (uint64_t)clock_real_us() ^ (uint64_t)(uintptr_t)s);
+	print_address(&s->address, address, sizeof(address));
+	if (!outage_init(&s->outage, address, NULL, err))
+		return false;
+	for (; s->n < settings->connections; s->n++) {
+		s->lane[s->n] = redis_lane_new(&events);
+		if (s->lane[s->n] == NULL)
+			return err_set(err, "out of memory");
+	}
+	return store_redis_configure(&s->store, settings, err);
+}
+
+struct store *
+store_redis_new(const struct store_redis_settings *settings, struct err *err)
+{
+	struct store_redis *s = calloc(1,
+	    sizeof(*s) + settings->connections * sizeof(struct redis_lane *));
+
+	if (s == NULL) {
+		err_set(err, "out of memory");
+		return NULL;
+	}
+	if (init(s, settings, err))
+		return &s->store;
+	redis_free(&s->store);
+	return NULL;
+}
+
+bool
+store_redis_is_up(struct store *store)
+{
+	struct store_redis *s = redis_of(store);
+
+	if (breaker_is_open(&s->breaker))
+		return false;
+	for (unsigned i = 0; i < s->n; i++)
+		if (redis_lane_is_up(s->lane[i]))
+			return true;
+	return false;
+}

@@ -1,0 +1,560 @@
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/counter.h"
+#include "domain/store_redis.h"
+#include "redis_server.h"
+
+#define HOUR_US    INT64_C(3600000000)
+#define TIMEOUT_US 50000
+
+static struct redis_server server;
+
+/* A store with its maintenance thread, as the process has it. */
+struct fixture {
+	struct store *store;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* woken, stopped, or maintain has run */
+	bool woken;
+	bool stop;
+};
+
+static void
+wake(void *context)
+{
+	struct fixture *f = context;
+
+	pthread_mutex_lock(&f->lock);
+	f->woken = true;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void
+wait_until(struct fixture *f, int64_t at_us)
+{
+	struct timespec at = { at_us / 1000000, at_us % 1000000 * 1000 };
+
+	pthread_cond_timedwait(&f->changed, &f->lock, &at);
+}
+
+static void *
+maintain(void *context)
+{
+	struct fixture *f = context;
+	int64_t before_us, at_us;
+
+	pthread_mutex_lock(&f->lock);
+	while (!f->stop) {
+		f->woken = false;
+		pthread_mutex_unlock(&f->lock);
+		before_us = clock_mono_us();
+		at_us = f->store->ops->maintain(f->store);
+		if (clock_mono_us() - before_us > 1000000)
+			abort();
+		pthread_mutex_lock(&f->lock);
+		pthread_cond_broadcast(&f->changed);
+		while (!f->woken && !f->stop && clock_mono_us() < at_us)
+			wait_until(f, at_us);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+static struct store_redis_settings
+settings_for(const char *path)
+{
+	return (struct store_redis_settings){
+		.address = redis_server_address(path),
+		.timeout_us = TIMEOUT_US,
+		.connect_timeout_us = 200000,
+		.connections = 1,
+		.breaker_failures = 5,
+		.breaker_cooldown_us = 100000,
+		.prefix = "sluice",
+	};
+}
+
+static void
+begin(struct fixture *f, const struct store_redis_settings *settings)
+{
+	pthread_condattr_t attr;
+	struct err err;
+
+	memset(f, 0, sizeof(*f));
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&f->changed, &attr);
+	f->store = store_redis_new(settings, &err);
+	assert_non_null(f->store);
+	f->store->wake_context = f;
+	f->store->wake = wake;
+	assert_int_equal(pthread_create(&f->thread, NULL, maintain, f), 0);
+}
+
+static void
+end(struct fixture *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->stop = true;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	pthread_join(f->thread, NULL);
+	f->store->ops->free(f->store);
+	pthread_cond_destroy(&f->changed);
+	pthread_mutex_destroy(&f->lock);
+}
+
+/* Waits for it to be up or down; false: not within 5 s. */
+static bool
+await(struct fixture *f, bool up)
+{
+	int64_t deadline_us = clock_mono_us() + 5000000;
+
+	pthread_mutex_lock(&f->lock);
+	while (
+	    store_redis_is_up(f->store) != up && clock_mono_us() < deadline_us)
+		wait_until(f, deadline_us);
+	pthread_mutex_unlock(&f->lock);
+	return store_redis_is_up(f->store) == up;
+}
+
+static struct store_check
+limit(const char *key, int64_t count)
+{
+	struct store_check c = { 0 };
+
+	c.key = str_of(key);
+	c.check = (struct check){ ALGORITHM_FIXED_WINDOW, ALIGN_FIRST, count,
+		24 * HOUR_US, count, 1, 0, false };
+	return c;
+}
+
+static struct store_answer
+ask(struct fixture *f, struct store_check *c, size_t n)
+{
+	struct store_question q = { c, n };
+	struct store_answer a;
+
+	memset(&a, 0x5a, sizeof(a));
+	f->store->ops->ask(f->store, &q, &a);
+	if (a.status == STORE_OUT && (a.reason == NULL || a.retry_us < 0))
+		abort();
+	return a;
+}
+
+static int
+flush(void **context)
+{
+	(void)context;
+	if (server.pid == 0)
+		redis_server_start(&server);
+	return redis_server_command(&server, "FLUSHALL") ? 0 : -1;
+}
+
+/* Asked before there is a link: the first check waits for it. */
+static void
+test_answers(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c[3] = { limit("a", 3), limit("b", 5),
+		limit("c", 7) };
+	struct store_question q = { c, 3 };
+	struct store_answer a;
+	struct fixture f;
+
+	(void)context;
+	settings.timeout_us = 2000000;
+	c[1].check.algorithm = ALGORITHM_SLIDING_WINDOW;
+	c[2].check.algorithm = ALGORITHM_TOKEN_BUCKET;
+	begin(&f, &settings);
+	for (int i = 0; i < 3; i++) {
+		a = ask(&f, c, 3);
+		assert_int_equal(a.status, STORE_ANSWERED);
+		assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
+		assert_int_equal(a.verdict[0].limit, 3);
+		assert_int_equal(a.verdict[0].remaining, 2 - i);
+		assert_int_equal(a.verdict[1].limit, 5);
+		assert_int_equal(a.verdict[1].remaining, 4 - i);
+		assert_int_equal(a.verdict[2].limit, 7);
+		assert_int_equal(a.verdict[2].remaining, 6 - i);
+		assert_in_range(a.taken_us, clock_real_us() - 5000000,
+		    clock_real_us() + 5000000);
+		assert_in_range(a.wait_us, 1, 2000000);
+	}
+	a = ask(&f, c, 3);
+	assert_int_equal(a.verdict[0].kind, VERDICT_REFUSED);
+	assert_in_range(a.verdict[0].retry_us, 23 * HOUR_US, 24 * HOUR_US);
+	assert_int_equal(a.verdict[1].remaining, 2);
+	f.store->ops->refund(f.store, &q, a.taken_us);
+	for (int i = 0; i < 3; i++)
+		c[i].check.cost = 0;
+	a = ask(&f, c, 3);
+	assert_int_equal(a.verdict[0].remaining, 1);
+	assert_int_equal(a.verdict[1].remaining, 3);
+	assert_int_equal(a.verdict[2].remaining, 5);
+	c[0].check.cost = INT64_MAX;
+	a = ask(&f, c, 3);
+	assert_int_equal(a.verdict[0].retry_us, ALGORITHM_NEVER);
+	end(&f);
+}
+
+/* B74: a server that forgot the scripts gets them once, by EVAL. */
+static void
+test_b74_noscript(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c = limit("k", 9);
+	struct store_question q = { &c, 1 };
+	struct store_answer a;
+	struct fixture f;
+
+	(void)context;
+	begin(&f, &settings);
+	assert_true(await(&f, true));
+	a = ask(&f, &c, 1);
+	assert_true(redis_server_command(&server, "SCRIPT FLUSH"));
+	a = ask(&f, &c, 1);
+	assert_int_equal(a.status, STORE_ANSWERED);
+	assert_int_equal(a.verdict[0].remaining, 7);
+	assert_true(redis_server_command(&server, "SCRIPT FLUSH"));
+	f.store->ops->refund(f.store, &q, a.taken_us);
+	assert_int_equal(ask(&f, &c, 1).verdict[0].remaining, 7);
+	assert_true(store_redis_is_up(f.store));
+	end(&f);
+}
+
+static void
+test_wrong_type(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c[2] = { limit("list", 9), limit("k", 9) };
+	struct store_answer a;
+	struct fixture f;
+
+	(void)context;
+	assert_true(redis_server_command(&server, "LPUSH list x"));
+	begin(&f, &settings);
+	assert_true(await(&f, true));
+	a = ask(&f, c, 2);
+	assert_int_equal(a.status, STORE_ANSWERED);
+	assert_int_equal(a.verdict[0].kind, VERDICT_ERROR);
+	assert_non_null(a.reason);
+	assert_int_equal(a.verdict[1].kind, VERDICT_ALLOWED);
+	assert_true(store_redis_is_up(f.store));
+	end(&f);
+}
+
+struct race {
+	struct fixture f;
+	pthread_barrier_t start;
+	atomic_int passed;
+	atomic_int out;
+};
+
+static void *
+racer(void *context)
+{
+	struct race *r = context;
+	struct store_check c = limit("raced", 100);
+
+	pthread_barrier_wait(&r->start);
+	for (int i = 0; i < 100; i++) {
+		struct store_answer a = ask(&r->f, &c, 1);
+
+		if (a.status == STORE_OUT)
+			atomic_fetch_add(&r->out, 1);
+		else if (a.verdict[0].kind == VERDICT_ALLOWED)
+			atomic_fetch_add(&r->passed, 1);
+	}
+	return NULL;
+}
+
+/* Law 2: 16 threads, 1600 requests on a fresh key, 100 pass; combined. */
+static void
+race(unsigned connections)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	uint64_t trips, checks;
+	pthread_t thread[16];
+	struct race r = { 0 };
+
+	settings.connections = connections;
+	settings.timeout_us = 5000000;
+	begin(&r.f, &settings);
+	assert_true(await(&r.f, true));
+	pthread_barrier_init(&r.start, NULL, 16);
+	trips = counter_get(COUNTER_check_trips);
+	checks = counter_get(COUNTER_checks);
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(
+		    pthread_create(&thread[i], NULL, racer, &r), 0);
+	for (int i = 0; i < 16; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(r.out, 0);
+	assert_int_equal(r.passed, 100);
+	assert_int_equal(counter_get(COUNTER_checks) - checks, 1600);
+	trips = counter_get(COUNTER_check_trips) - trips;
+	assert_in_range(trips, 25, 1599);
+	pthread_barrier_destroy(&r.start);
+	end(&r.f);
+}
+
+static void
+test_truth(void **context)
+{
+	(void)context;
+	race(1);
+}
+
+static void
+test_truth_over_three_links(void **context)
+{
+	(void)context;
+	race(3);
+}
+
+/* What alert_command has written, waited for as long as it may take. */
+static void
+await_alerts(struct fixture *f, const char *path, const char *want)
+{
+	int64_t deadline_us = clock_mono_us() + 5000000;
+	char got[4096] = "";
+
+	while (strcmp(got, want) != 0 && clock_mono_us() < deadline_us) {
+		FILE *in = fopen(path, "r");
+		size_t n = 0;
+
+		if (in != NULL) {
+			n = fread(got, 1, sizeof(got) - 1, in);
+			fclose(in);
+		}
+		got[n] = '\0';
+		pthread_mutex_lock(&f->lock);
+		wait_until(f, clock_mono_us() + 20000);
+		pthread_mutex_unlock(&f->lock);
+	}
+	assert_string_equal(got, want);
+}
+
+struct outage_case {
+	struct fixture f;
+	char alerts[128];
+	char command[256];
+	char first[256];  /* what the outage's alert has written */
+	char second[512]; /* and the recovery's */
+	uint64_t outages;
+};
+
+static void
+outage_begin_case(struct outage_case *o)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+
+	snprintf(o->alerts, sizeof(o->alerts), "%s/alerts", server.directory);
+	snprintf(o->command, sizeof(o->command),
+	    "echo $SLUICE_EVENT $SLUICE_STORE >>%s", o->alerts);
+	snprintf(o->first, sizeof(o->first), "outage unix:%s\n", server.path);
+	snprintf(o->second, sizeof(o->second), "%srecovery unix:%s\n", o->first,
+	    server.path);
+	settings.alert_command = o->command;
+	o->outages = counter_get(COUNTER_store_outages);
+	begin(&o->f, &settings);
+	assert_true(await(&o->f, true));
+}
+
+/* Asks until the breaker has opened; no wait is longer than it may be. */
+static void
+see_it_open(struct outage_case *o)
+{
+	struct store_check c = limit("k", 1000000);
+	int64_t deadline_us = clock_mono_us() + 5000000;
+	int64_t waited_us = 0;
+
+	while (counter_get(COUNTER_store_outages) == o->outages) {
+		struct store_answer a = ask(&o->f, &c, 1);
+
+		assert_true(clock_mono_us() < deadline_us);
+		assert_int_equal(a.status, STORE_OUT);
+		assert_in_range(a.wait_us, 0, TIMEOUT_US + 50000);
+		if (a.wait_us > waited_us)
+			waited_us = a.wait_us;
+	}
+	for (int i = 0; i < 100; i++) {
+		struct store_answer a = ask(&o->f, &c, 1);
+
+		assert_int_equal(a.status, STORE_OUT);
+		assert_in_range(a.wait_us, 0, 5000);
+	}
+	assert_int_equal(counter_get(COUNTER_store_outages), o->outages + 1);
+	await_alerts(&o->f, o->alerts, o->first);
+}
+
+static void
+see_it_recover(struct outage_case *o)
+{
+	struct store_check c = limit("after", 1000000);
+
+	assert_true(await(&o->f, true));
+	assert_int_equal(ask(&o->f, &c, 1).status, STORE_ANSWERED);
+	await_alerts(&o->f, o->alerts, o->second);
+	end(&o->f);
+	assert_int_equal(unlink(o->alerts), 0);
+}
+
+static void
+test_stopped_server(void **context)
+{
+	struct outage_case o;
+
+	(void)context;
+	outage_begin_case(&o);
+	kill(server.pid, SIGSTOP);
+	see_it_open(&o);
+	kill(server.pid, SIGCONT);
+	see_it_recover(&o);
+}
+
+static void
+test_killed_and_restarted_server(void **context)
+{
+	struct outage_case o;
+
+	(void)context;
+	outage_begin_case(&o);
+	redis_server_stop(&server);
+	see_it_open(&o);
+	redis_server_start(&server);
+	see_it_recover(&o);
+}
+
+/* A fault the server names: out at once, by name, until it is gone. */
+static void
+see_named_fault(
+    const char *cause, const char *cure, const char *name, const char *prefix)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c = limit("k", 1000000);
+	struct store_answer a;
+	struct fixture f;
+
+	settings.prefix = prefix;
+	settings.breaker_failures = 1;
+	begin(&f, &settings);
+	assert_true(await(&f, true));
+	assert_true(redis_server_command(&server, cause));
+	a = ask(&f, &c, 1);
+	assert_int_equal(a.status, STORE_OUT);
+	assert_non_null(strstr(a.reason, name));
+	a = ask(&f, &c, 1);
+	assert_int_equal(a.status, STORE_OUT);
+	assert_true(redis_server_command(&server, cure));
+	assert_true(await(&f, true));
+	assert_int_equal(ask(&f, &c, 1).status, STORE_ANSWERED);
+	end(&f);
+}
+
+static void
+test_named_faults(void **context)
+{
+	(void)context;
+	see_named_fault("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0",
+	    "OOM", "sluice");
+	see_named_fault(
+	    "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "READONLY", "sluice");
+}
+
+/* B83: a wrong password is told as one, and never in the log. */
+static void
+test_wrong_password(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c = limit("k", 9);
+	struct store_answer a;
+	struct fixture f;
+	struct err err;
+
+	(void)context;
+	assert_true(redis_server_command(
+	    &server, "ACL SETUSER limiter on >secret ~* &* +@all"));
+	settings.username = "limiter";
+	settings.password = "wrong";
+	begin(&f, &settings);
+	settings.timeout_us = 2000000;
+	assert_true(store_redis_configure(f.store, &settings, &err));
+	a = ask(&f, &c, 1);
+	assert_int_equal(a.status, STORE_OUT);
+	assert_non_null(strstr(a.reason, "password"));
+	settings.password = "secret";
+	assert_true(store_redis_configure(f.store, &settings, &err));
+	assert_true(await(&f, true));
+	assert_int_equal(ask(&f, &c, 1).status, STORE_ANSWERED);
+	end(&f);
+	assert_true(redis_server_command(&server, "ACL DELUSER limiter"));
+}
+
+/* Nobody there from the start: known as soon as the first attempt failed. */
+static void
+test_absent_server(void **context)
+{
+	struct store_redis_settings settings =
+	    settings_for("/nonexistent/redis.sock");
+	struct store_check c = limit("k", 9);
+	struct store_answer a;
+	struct fixture f;
+
+	(void)context;
+	settings.timeout_us = 5000000;
+	begin(&f, &settings);
+	a = ask(&f, &c, 1);
+	assert_int_equal(a.status, STORE_OUT);
+	assert_in_range(a.wait_us, 0, 1000000);
+	assert_false(store_redis_is_up(f.store));
+	end(&f);
+}
+
+static int
+set_up(void **context)
+{
+	(void)context;
+	signal(SIGPIPE, SIG_IGN);
+	redis_server_init(&server);
+	return 0;
+}
+
+static int
+tear_down(void **context)
+{
+	(void)context;
+	redis_server_release(&server);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_answers, flush),
+		cmocka_unit_test_setup(test_b74_noscript, flush),
+		cmocka_unit_test_setup(test_wrong_type, flush),
+		cmocka_unit_test_setup(test_truth, flush),
+		cmocka_unit_test_setup(test_truth_over_three_links, flush),
+		cmocka_unit_test_setup(test_stopped_server, flush),
+		cmocka_unit_test_setup(test_killed_and_restarted_server, flush),
+		cmocka_unit_test_setup(test_named_faults, flush),
+		cmocka_unit_test_setup(test_wrong_password, flush),
+		cmocka_unit_test_setup(test_absent_server, flush),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
