@@ -109,6 +109,23 @@ ours_go_out(const struct response *r)
 	    (uint64_t)r->decision->verdict.remaining < own;
 }
 
+static bool
+has_no_body(const struct response *r)
+{
+	return r->without_body || r->head.status == 204 ||
+	    r->head.status == 304;
+}
+
+/* A 204 may not even tell the length of a body (RFC 9110, 8.6). */
+static bool
+goes_out(const struct response *r, struct str name, bool ours)
+{
+	if (is_dropped(name) || (ours && is_ours(name)))
+		return false;
+	return r->head.status != 204 ||
+	    !str_eq_nocase(name, STR("Content-Length"));
+}
+
 static void
 write_head(const struct response *r, struct buf *down)
 {
@@ -127,7 +144,7 @@ write_head(const struct response *r, struct buf *down)
 	for (size_t i = 0; i < head->n_fields; i++) {
 		const struct cgi_field *f = &head->field[i];
 
-		if (is_dropped(f->name) || (ours && is_ours(f->name)))
+		if (!goes_out(r, f->name, ours))
 			continue;
 		buf_add_str(&text, f->name);
 		buf_add(&text, ": ", 2);
@@ -140,13 +157,6 @@ write_head(const struct response *r, struct buf *down)
 	add_stdout(r, buf_str(&text), down);
 	down->failed = down->failed || text.failed;
 	buf_release(&text);
-}
-
-static bool
-has_no_body(const struct response *r)
-{
-	return r->without_body || r->head.status == 204 ||
-	    r->head.status == 304;
 }
 
 static void
@@ -176,7 +186,7 @@ response_take(struct response *r, struct str bytes, struct buf *down)
 		break;
 	}
 	r->has_head = true;
-	r->body_left = r->head.content_length;
+	r->body_left = has_no_body(r) ? 0 : r->head.content_length;
 	write_head(r, down);
 	pass_body(r,
 	    (struct str){ r->head.raw.p + r->head.body_at,
@@ -188,7 +198,7 @@ response_take(struct response *r, struct str bytes, struct buf *down)
 bool
 response_is_whole(const struct response *r)
 {
-	return r->has_head && (has_no_body(r) || r->body_left <= 0);
+	return r->has_head && r->body_left <= 0;
 }
 
 void

@@ -4,7 +4,8 @@
  * Reads the head (pure/cgi_head), writes it anew with the rate-limit
  * headers added, and passes the body on as it comes, each piece as STDOUT
  * records of the front's request id. A body longer than its Content-Length
- * is cut to it. One thread at a time.
+ * is cut to it; an answer to HEAD, a 204 and a 304 have none, whatever the
+ * backend wrote (RFC 9110, 6.4.1). One thread at a time.
  */
 #ifndef SLUICE_RESPONSE_H
 #define SLUICE_RESPONSE_H
@@ -20,10 +21,10 @@
 struct response {
 	struct cgi_head head;
 	uint16_t id;
-	bool without_body; /* to HEAD: no length is to be met */
+	bool without_body; /* to HEAD */
 	const struct decision *decision;
 	bool has_head;
-	int64_t body_left; /* of Content-Length; -1: not said */
+	int64_t body_left; /* that may still go out; -1: not said */
 	uint64_t body_bytes;
 };
 
