@@ -111,18 +111,20 @@ table_init(struct table *t)
 	*t = (struct table){ 0 };
 }
 
+static void
+heap_release(struct heap *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		free(h->at[i]);
+	free(h->at);
+}
+
 void
 table_release(struct table *t)
 {
-	struct entry *e, *next;
-
-	HASH_ITER(hh, t->entries, e, next)
-	{
-		HASH_DEL(t->entries, e);
-		free(e);
-	}
-	free(t->loose.at);
-	free(t->full.at);
+	HASH_CLEAR(hh, t->entries);
+	heap_release(&t->loose);
+	heap_release(&t->full);
 	table_init(t);
 }
 

@@ -278,6 +278,16 @@ redis_link_is_quiet(struct redis_link *link)
 	    (errno == EAGAIN || errno == EINTR);
 }
 
+#define TEXT_OF(number) #number
+#define TEXT(macro)     TEXT_OF(macro)
+
+const char *
+redis_link_version(void)
+{
+	return TEXT(HIREDIS_MAJOR) "." TEXT(HIREDIS_MINOR) "." TEXT(
+	    HIREDIS_PATCH);
+}
+
 static const redisReply *
 reply_of(const struct redis_reply *reply)
 {

@@ -43,6 +43,9 @@ enum redis_progress redis_link_receive(struct redis_link *link,
 /* False when the peer has closed, or sent what nobody asked for. */
 bool redis_link_is_quiet(struct redis_link *link);
 
+/* hiredis', as it was built with: "0.14.1". */
+const char *redis_link_version(void);
+
 void redis_reply_free(struct redis_reply *reply);
 /* The text of an error, or of a string; p is NULL for anything else. */
 struct str redis_reply_error(const struct redis_reply *reply);

@@ -16,6 +16,7 @@ redis_settings(const struct config_store *c, struct store_redis_settings *s,
 		.breaker_failures = (unsigned)c->breaker_failures,
 		.breaker_cooldown_us = c->breaker_cooldown_us,
 		.alert_command = c->alert_command,
+		.prefix = c->prefix,
 	};
 	return redis_address_parse(str_of(c->address), &s->address, err);
 }
