@@ -316,7 +316,7 @@ algorithm_check(const struct check *check, const struct state *state,
     int64_t now_us, struct verdict *verdict, struct state *after,
     int64_t *end_us)
 {
-	struct standing at;
+	struct standing at = { 0 };
 	const struct law *law = stand(check, state, now_us, &at);
 	int64_t limit = limit_of(check);
 	int64_t retry_us = 0;
@@ -341,7 +341,7 @@ void
 algorithm_peek(const struct check *check, const struct state *state,
     int64_t now_us, struct verdict *verdict)
 {
-	struct standing at;
+	struct standing at = { 0 };
 	const struct law *law = stand(check, state, now_us, &at);
 
 	verdict->kind = VERDICT_ALLOWED;
@@ -383,7 +383,7 @@ static void
 bucket_refund(
     const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
 {
-	struct standing at;
+	struct standing at = { 0 };
 	int64_t back, elapsed_us, full;
 
 	bucket_stand(c, s, now_us, &at);
