@@ -105,7 +105,23 @@ unanswered(struct decision *d, const struct config_limit *limit,
 	d->retry_us = answer->retry_us;
 }
 
-/* Of what is allowed the headers show the count that is nearest its end. */
+/*
+ * Is it nearer its end than what the headers show so far? The local ones are
+ * weighed first, so that what stands first in the file is asked for itself.
+ */
+static bool
+is_nearer(const struct decision *d, const struct config_limit *limit,
+    const struct verdict *v)
+{
+	if (!d->has_numbers)
+		return true;
+	if (v->remaining != d->verdict.remaining)
+		return v->remaining < d->verdict.remaining;
+	if (v->next_us != d->verdict.next_us)
+		return v->next_us > d->verdict.next_us;
+	return limit < d->limit;
+}
+
 static void
 allow(struct decision *d, const struct config_limit *limit,
     const struct verdict *v)
@@ -113,10 +129,7 @@ allow(struct decision *d, const struct config_limit *limit,
 	if (d->kind != DECISION_UNLIMITED && d->kind != DECISION_ALLOWED)
 		return;
 	d->kind = DECISION_ALLOWED;
-	if (d->has_numbers &&
-	    (v->remaining > d->verdict.remaining ||
-		(v->remaining == d->verdict.remaining &&
-		    v->next_us <= d->verdict.next_us)))
+	if (!is_nearer(d, limit, v))
 		return;
 	d->limit = limit;
 	d->has_numbers = true;
@@ -152,23 +165,34 @@ ask(struct store *store, struct batch *b)
 	store->ops->ask(store, &q, &b->answer);
 }
 
-/* What was taken although the request does not pass goes back. */
-static void
-give_back(struct store *store, const struct batch *b)
-{
-	struct store_question q = question(b);
-
-	if (b->n > 0 && b->answer.status == STORE_ANSWERED)
-		store->ops->refund(store, &q, b->answer.taken_us);
-}
-
 static bool
 was_taken(const struct batch *b)
 {
+	if (b->answer.status != STORE_ANSWERED)
+		return false;
 	for (size_t i = 0; i < b->n; i++)
 		if (b->answer.verdict[i].kind == VERDICT_REFUSED)
 			return false;
 	return true;
+}
+
+/*
+ * What was taken although the request does not pass goes back; a check that
+ * got an error took nothing.
+ */
+static void
+give_back(struct store *store, const struct batch *b)
+{
+	struct store_check taken[STORE_CHECKS_MAX];
+	struct store_question q = { taken, 0 };
+
+	if (!was_taken(b))
+		return;
+	for (size_t i = 0; i < b->n; i++)
+		if (b->answer.verdict[i].kind == VERDICT_ALLOWED)
+			taken[q.n++] = b->check[i];
+	if (q.n > 0)
+		store->ops->refund(store, &q, b->answer.taken_us);
 }
 
 void
@@ -190,10 +214,10 @@ decision_make(struct decision *d, const struct config *config,
 		ask(stores->shared, &shared);
 		d->store_wait_us = shared.answer.wait_us;
 		weigh(d, &shared);
-		if (!passes(d) && was_taken(&shared))
+		if (!passes(d))
 			give_back(stores->shared, &shared);
 	}
-	if (!passes(d) && was_taken(&local))
+	if (!passes(d))
 		give_back(stores->local, &local);
 	/* Numbers without those of the store that is out would be lies. */
 	if (passes(d) && d->outage)

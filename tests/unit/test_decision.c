@@ -1,0 +1,400 @@
+/*
+ * SPEC.md section 4, "Several limits", and section 6: what the answers of
+ * two stores make together. The stores say what each row tells them to.
+ */
+#include "domain/decision.h"
+
+#include "config_text.h"
+#include "params_text.h"
+#include "wire.h"
+
+#define RETRY_OUT_US 700000
+
+struct fake {
+	struct store store;
+	char letter;
+	/* "NAME allow REMAINING NEXT", "NAME refuse RETRY", "NAME error" */
+	const char *says;
+	bool out;
+	struct buf asked;
+	struct buf refunded;
+};
+
+static struct arena arena;
+static struct fake shared = { .letter = 's' };
+static struct fake local = { .letter = 'l' };
+
+/* "sluice:{TAG}:NAME:xW": NAME, and W in ms. */
+static struct str
+limit_name(struct str key, struct str *window)
+{
+	struct str name;
+
+	str_cut(&key, ':');
+	str_cut(&key, ':');
+	name = str_cut(&key, ':');
+	*window = (struct str){ key.p + 1, key.len - 1 };
+	return name;
+}
+
+/* The line for a check: of its NAME, or of NAME/W. */
+static const char *
+find_line(const char *says, struct str name, struct str window)
+{
+	char with_window[80];
+
+	snprintf(with_window, sizeof(with_window), "%.*s/%.*s ", STR_ARG(name),
+	    STR_ARG(window));
+	for (const char *at = says; *at != '\0'; at = strchr(at, '\n') + 1)
+		if ((strncmp(at, name.p, name.len) == 0 &&
+			at[name.len] == ' ') ||
+		    strncmp(at, with_window, strlen(with_window)) == 0)
+			return strchr(at, ' ') + 1;
+	fail_msg("nothing is said for %.*s", STR_ARG(name));
+	return NULL;
+}
+
+static struct verdict
+read_verdict(const char *line)
+{
+	struct verdict v = { .limit = 10, .full_us = 1 };
+	long long remaining = 0, next = 0, retry = 0;
+
+	if (sscanf(line, "allow %lld %lld", &remaining, &next) > 0)
+		v.kind = VERDICT_ALLOWED;
+	else if (sscanf(line, "refuse %lld", &retry) > 0)
+		v.kind = VERDICT_REFUSED;
+	else
+		v.kind = VERDICT_ERROR;
+	v.remaining = remaining;
+	v.next_us = next;
+	v.retry_us = retry;
+	return v;
+}
+
+static void
+fake_ask(struct store *store, const struct store_question *q,
+    struct store_answer *answer)
+{
+	struct fake *f = (struct fake *)store;
+
+	assert_in_range(q->n, 1, STORE_CHECKS_MAX);
+	*answer = (struct store_answer){
+		.status = f->out ? STORE_OUT : STORE_ANSWERED,
+		.taken_us = 1000 + f->letter,
+		.wait_us = 30 + f->letter,
+		.retry_us = f->out ? RETRY_OUT_US : 0,
+		.reason = f->out ? "it is out" : "one key",
+	};
+	for (size_t i = 0; i < q->n; i++) {
+		struct str window;
+		struct str name = limit_name(q->check[i].key, &window);
+
+		buf_add_str(&f->asked, name);
+		if (!f->out)
+			answer->verdict[i] =
+			    read_verdict(find_line(f->says, name, window));
+	}
+	buf_add_char(&f->asked, '.');
+}
+
+static void
+fake_refund(
+    struct store *store, const struct store_question *q, int64_t taken_us)
+{
+	struct fake *f = (struct fake *)store;
+
+	assert_in_range(q->n, 1, STORE_CHECKS_MAX);
+	assert_int_equal(taken_us, 1000 + f->letter);
+	for (size_t i = 0; i < q->n; i++) {
+		struct str window;
+
+		buf_add_str(&f->refunded, limit_name(q->check[i].key, &window));
+	}
+	buf_add_char(&f->refunded, '.');
+}
+
+static const struct store_ops ops = { fake_ask, fake_refund, NULL, NULL };
+
+/* SHARED: the store is out. */
+enum { UP, OUT };
+
+struct row {
+	const char *limits;
+	const char *shared;
+	int out;
+	const char *local;
+	/* KIND LIMIT REMAINING RETRY, what was asked of whom, in which
+	   order ("." ends a question), what was given back. */
+	const char *expected;
+};
+
+#define LIMIT(name) "[limit " name "]\nrate = 5/1m\n"
+#define LOCAL       "scope = local\n"
+#define DENY        "on_outage = deny\n"
+#define A           LIMIT("a")
+#define B           LIMIT("b")
+#define C           LIMIT("c")
+
+static const struct row table[] = {
+	/* None applies: nobody is asked. */
+	{ A "path = /x\n", "", UP, "", "unlimited - - 0; s: l:; s: l:" },
+	{ "[limit a]\nrate = unlimited\n", "", UP, "",
+	    "unlimited - - 0; s: l:; s: l:" },
+	{ A "path = /x\n" B, "b allow 4 1\n", UP, "",
+	    "allowed b 4 0; s:b. l:; s: l:" },
+
+	/* Allowed: the smallest remaining. */
+	{ A B C, "a allow 5 1\nb allow 3 1\nc allow 7 1\n", UP, "",
+	    "allowed b 3 0; s:abc. l:; s: l:" },
+	{ A B C, "a allow 0 1\nb allow 3 9\nc allow 7 9\n", UP, "",
+	    "allowed a 0 0; s:abc. l:; s: l:" },
+	/* A tie: the longest next. */
+	{ A B C, "a allow 3 1\nb allow 3 2\nc allow 4 9\n", UP, "",
+	    "allowed b 3 0; s:abc. l:; s: l:" },
+	{ A B, "a allow 3 2\nb allow 3 1\n", UP, "",
+	    "allowed a 3 0; s:ab. l:; s: l:" },
+	/* Then file order, whatever the scopes. */
+	{ A B, "a allow 3 2\nb allow 3 2\n", UP, "",
+	    "allowed a 3 0; s:ab. l:; s: l:" },
+	{ A B LOCAL, "a allow 3 2\n", UP, "b allow 3 2\n",
+	    "allowed a 3 0; s:a. l:b.; s: l:" },
+	{ A LOCAL B, "b allow 3 2\n", UP, "a allow 3 2\n",
+	    "allowed a 3 0; s:b. l:a.; s: l:" },
+	{ A LOCAL B C LOCAL, "b allow 2 1\n", UP, "a allow 3 1\nc allow 1 1\n",
+	    "allowed c 1 0; s:b. l:ac.; s: l:" },
+	/* Several rates of one limit are as several limits. */
+	{ "[limit a]\nrate = 5/1s, 9/1m\n",
+	    "a/1000 allow 4 1\na/60000 allow 2 1\n", UP, "",
+	    "allowed a 2 0; s:aa. l:; s: l:" },
+
+	/* Refused: the longest retry; never is longest. */
+	{ A B C, "a refuse 100\nb refuse 300\nc allow 0 1\n", UP, "",
+	    "refused b 0 300; s:abc. l:; s: l:" },
+	{ A B, "a refuse 300\nb refuse 100\n", UP, "",
+	    "refused a 0 300; s:ab. l:; s: l:" },
+	{ A B, "a refuse -1\nb refuse 31622400000000\n", UP, "",
+	    "refused a 0 -1; s:ab. l:; s: l:" },
+	{ A B, "a refuse 31622400000000\nb refuse -1\n", UP, "",
+	    "refused b 0 -1; s:ab. l:; s: l:" },
+	{ A B, "a refuse -1\nb refuse -1\n", UP, "",
+	    "refused a 0 -1; s:ab. l:; s: l:" },
+	{ A B, "a allow 0 1\nb refuse 5\n", UP, "",
+	    "refused b 0 5; s:ab. l:; s: l:" },
+	{ "[limit a]\nrate = 5/1s, 9/1m\n",
+	    "a/1000 refuse 7\na/60000 refuse 70\n", UP, "",
+	    "refused a 0 70; s:aa. l:; s: l:" },
+
+	/* Local ones are asked first, and get back what was in vain. */
+	{ A B LOCAL, "a allow 1 1\n", UP, "b refuse 9\n",
+	    "refused b 0 9; s: l:b.; s: l:" },
+	{ A B LOCAL C LOCAL, "a refuse 9\n", UP, "b allow 1 1\nc allow 1 1\n",
+	    "refused a 0 9; s:a. l:bc.; s: l:bc." },
+	{ A LOCAL B LOCAL, "", UP, "a allow 1 1\nb refuse 9\n",
+	    "refused b 0 9; s: l:ab.; s: l:" },
+
+	/* `deny` asks nobody and has no end. */
+	{ "[limit a]\nrate = deny\n", "", UP, "",
+	    "refused a 0 -1; s: l:; s: l:" },
+	{ A LOCAL B "[limit c]\nrate = deny\n", "", UP, "",
+	    "refused c 0 -1; s: l:; s: l:" },
+	{ A "[limit c]\nrate = deny\npath = /x\n", "a allow 1 1\n", UP, "",
+	    "allowed a 1 0; s:a. l:; s: l:" },
+	/* A key that must be there and is not: 403, nothing is taken. */
+	{ A LOCAL B "key = header:K\nmissing_key = deny\n", "", UP, "",
+	    "forbidden b - 0; s: l:; s: l:" },
+	{ A "key = header:K\nmissing_key = skip\n", "", UP, "",
+	    "unlimited - - 0; s: l:; s: l:" },
+
+	/* No answer: each limit takes its own on_outage. */
+	{ A B, "", OUT, "", "allowed - - 0 out; s:ab. l:; s: l:" },
+	{ A B DENY, "", OUT, "", "outage b - 700000 out; s:ab. l:; s: l:" },
+	{ A DENY B, "", OUT, "", "outage a - 700000 out; s:ab. l:; s: l:" },
+	/* Numbers without those of the store that is out would be lies. */
+	{ A B LOCAL, "", OUT, "b allow 3 1\n",
+	    "allowed - - 0 out; s:a. l:b.; s: l:" },
+	{ A DENY B LOCAL, "", OUT, "b allow 3 1\n",
+	    "outage a - 700000 out; s:a. l:b.; s: l:b." },
+	{ A DENY B LOCAL, "", OUT, "b refuse 9\n",
+	    "refused b 0 9; s: l:b.; s: l:" },
+
+	/* An error on one key is that limit's outage. */
+	{ A B, "a error\nb allow 3 1\n", UP, "",
+	    "allowed - - 0 out; s:ab. l:; s: l:" },
+	{ A B, "a allow 3 1\nb error\n", UP, "",
+	    "allowed - - 0 out; s:ab. l:; s: l:" },
+	{ A B, "a error\nb refuse 9\n", UP, "",
+	    "refused b 0 9 out; s:ab. l:; s: l:" },
+	{ A B, "a refuse 9\nb error\n", UP, "",
+	    "refused a 0 9 out; s:ab. l:; s: l:" },
+	{ A B C LOCAL, "a refuse 9\nb error\n", UP, "c allow 1 1\n",
+	    "refused a 0 9 out; s:ab. l:c.; s: l:c." },
+	/* What the others took goes back, and what was not taken does not. */
+	{ A DENY B C LOCAL, "a error\nb allow 3 1\n", UP, "c allow 1 1\n",
+	    "outage a - 0 out; s:ab. l:c.; s:b. l:c." },
+	{ A B DENY, "a allow 3 1\nb error\n", UP, "",
+	    "outage b - 0 out; s:ab. l:; s:a. l:" },
+	{ A DENY, "a error\n", UP, "", "outage a - 0 out; s:a. l:; s: l:" },
+	{ A LOCAL DENY B LOCAL C, "", UP, "a error\nb allow 3 1\n",
+	    "outage a - 0 out; s: l:ab.; s: l:b." },
+};
+
+static void
+tell(const struct decision *d, struct buf *out)
+{
+	static const char *const kinds[] = { "unlimited", "allowed", "refused",
+		"forbidden", "outage" };
+	bool passes =
+	    d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
+
+	/* Where there are no numbers to show, it speaks for no limit. */
+	buf_addf(out, "%s %s ", kinds[d->kind],
+	    d->limit == NULL || (passes && !d->has_numbers) ? "-"
+							    : d->limit->name);
+	if (d->has_numbers)
+		buf_addf(out, "%lld", (long long)d->verdict.remaining);
+	else
+		buf_addf(out, "-");
+	buf_addf(out, " %lld%s; s:%.*s l:%.*s; s:%.*s l:%.*s",
+	    (long long)d->retry_us, d->outage ? " out" : "",
+	    STR_ARG(shared.asked), STR_ARG(local.asked),
+	    STR_ARG(shared.refunded), STR_ARG(local.refunded));
+}
+
+static void
+start_fake(struct fake *f, const char *says, bool out)
+{
+	f->store.ops = &ops;
+	f->says = says;
+	f->out = out;
+	buf_reset(&f->asked);
+	buf_reset(&f->refunded);
+}
+
+/* The config outlives what the decision says of its limits. */
+static struct config *
+decide(const struct row *row, struct decision *d)
+{
+	const struct stores stores = { &shared.store, &local.store };
+	struct params params = params_of("REMOTE_ADDR=192.0.2.1", &arena);
+	struct config *config;
+	struct subject subject;
+	struct buf text;
+
+	buf_init(&text);
+	buf_addf(&text, STORE "%s" BACKEND "%c", row->limits, '\0');
+	config = load_good(text.p);
+	buf_release(&text);
+	start_fake(&shared, row->shared, row->out == OUT);
+	start_fake(&local, row->local, false);
+	assert_true(subject_read(&subject, &params, config, &arena));
+	memset(d, 0x5a, sizeof(*d));
+	decision_make(d, config, &stores, &subject, &arena);
+	return config;
+}
+
+static void
+test_table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct decision d;
+		struct config *config = decide(&table[i], &d);
+		struct buf told;
+
+		buf_init(&told);
+		tell(&d, &told);
+		if (!str_eq(buf_str(&told), str_of(table[i].expected)))
+			print_message("row %zu:\n%s", i, table[i].limits);
+		expect_str(buf_str(&told), str_of(table[i].expected));
+		assert_int_equal(
+		    d.store_wait_us, shared.asked.len > 0 ? 30 + 's' : 0);
+		if (d.outage)
+			assert_string_equal(d.reason,
+			    table[i].out == OUT ? "it is out" : "one key");
+		buf_release(&told);
+		config_unref(config);
+	}
+}
+
+/* What is refused for one limit and unanswered for another: in any order. */
+static void
+test_order_is_no_matter(void **state)
+{
+	static const struct row rows[] = {
+		{ A DENY B, "a error\nb refuse 9\n", UP, "", "" },
+		{ A B DENY, "a refuse 9\nb error\n", UP, "", "" },
+	};
+	struct decision d[2];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct config *config = decide(&rows[i], &d[i]);
+
+		assert_true(d[i].outage);
+		assert_int_equal(shared.refunded.len, 0);
+		config_unref(config);
+	}
+	assert_int_equal(d[0].kind, d[1].kind);
+	assert_int_equal(d[0].has_numbers, d[1].has_numbers);
+	assert_int_equal(d[0].retry_us, d[1].retry_us);
+}
+
+/* All that a request can come under, in one question. */
+static void
+test_many(void **state)
+{
+	struct buf limits, says;
+	struct row row = { .out = UP, .local = "" };
+	struct decision d;
+	struct config *config;
+
+	(void)state;
+	buf_init(&limits);
+	buf_init(&says);
+	for (int i = 0; i < CONFIG_RATES_MAX; i++) {
+		buf_addf(&limits, "[limit n%02d]\nrate = 5/1m\n", i);
+		buf_addf(&says, "n%02d allow %d 1\n", i, 100 - i);
+	}
+	buf_add_char(&limits, '\0');
+	buf_add_char(&says, '\0');
+	row.limits = limits.p;
+	row.shared = says.p;
+	config = decide(&row, &d);
+	assert_int_equal(shared.asked.len, CONFIG_RATES_MAX * 3 + 1);
+	assert_int_equal(d.kind, DECISION_ALLOWED);
+	assert_string_equal(d.limit->name, "n31");
+	config_unref(config);
+	buf_release(&limits);
+	buf_release(&says);
+}
+
+static int
+setup(void **state)
+{
+	arena_init(&arena);
+	return enter_directory(state);
+}
+
+static int
+teardown(void **state)
+{
+	arena_release(&arena);
+	buf_release(&shared.asked);
+	buf_release(&shared.refunded);
+	buf_release(&local.asked);
+	buf_release(&local.refunded);
+	return leave_directory(state);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_order_is_no_matter),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests_name("decision", tests, setup, teardown);
+}
