@@ -50,8 +50,8 @@ def test_an_allowed_request(gateway):
 
 
 def test_a_refused_request(gateway):
-    entry = lines_of(gateway, "/hello.cgi", 2, headers=key("r"))[1]
-    assert entry["event"] == "refused"
+    entries = lines_of(gateway, "/hello.cgi", 2, headers=key("r"))
+    entry = [e for e in entries if e["event"] == "refused"][0]
     assert entry["status"] == "429"
     assert entry["limit"] == "few"
     assert int(entry["retry_us"]) > 0
@@ -118,7 +118,8 @@ def test_access(farm, access, events):
     gateway.stop()
     seen = [e["event"] for e in gateway.log.entries
             if e.get("event") in ("request", "refused")]
-    assert seen == events
+    # Written once the answer is out, so a later request may come first.
+    assert sorted(seen) == sorted(events)
 
 
 def test_json(farm):

@@ -7,6 +7,7 @@ import pytest
 
 from harness.deadline import SCALE, Deadline, until
 from harness.gateway import APPS
+from harness.log import OUTAGE, RECOVERY
 from harness.recipes import by_key, fastcgi, fixed, key
 
 TIMEOUT_MS = 50 if SCALE == 1 else 300
@@ -106,7 +107,7 @@ def test_stopped_then_killed_and_restarted_under_load(farm, redis):
     with Load(gateway) as load:
         load.wait_more(50)
         redis.freeze()
-        gateway.log.wait_for("outage", 5.0)
+        gateway.log.wait_for(OUTAGE, 5.0)
         load.wait_more(200)
         mark = gateway.log.mark()
         load.wait_more(200)
@@ -116,7 +117,7 @@ def test_stopped_then_killed_and_restarted_under_load(farm, redis):
         until(lambda: limits_hold(gateway, "after"), 2.0 * SCALE,
               "limits to hold again")
         assert time.monotonic() - restarted < 2.0 * SCALE
-        gateway.log.wait_for("recovery", 2.0)
+        gateway.log.wait_for(RECOVERY, 2.0)
         load.wait_more(50)
     assert load.errors == []
     assert {status for _, status, _ in load.answers} == {200}
@@ -125,8 +126,8 @@ def test_stopped_then_killed_and_restarted_under_load(farm, redis):
     assert sorted(open_breaker)[len(open_breaker) // 2] < 1000
     until(lambda: len(alerts(farm)) == 2, 2.0, "both alerts")
     assert alerts(farm) == ["outage", "recovery"]
-    assert len(gateway.log.find("outage")) == 1
-    assert len(gateway.log.find("recovery")) == 1
+    assert len(gateway.log.find(OUTAGE)) == 1
+    assert len(gateway.log.find(RECOVERY)) == 1
 
 
 def test_B78_stopped(farm, redis):
@@ -137,7 +138,7 @@ def test_B78_stopped(farm, redis):
     for _ in range(15):
         got = ask(gateway)
         assert (got.status, got.limit) == (200, (None, None, None))
-    gateway.log.wait_for("outage")
+    gateway.log.wait_for(OUTAGE)
     gateway.log.wait_for("request", count=16)
     waits = waits_us(gateway)
     assert max(waits) <= TIMEOUT_MS * 1000 + SLACK_US
@@ -151,7 +152,7 @@ def test_stopped_and_continued(farm, redis):
     redis.freeze()
     gateway_outage(gateway)
     redis.thaw()
-    gateway.log.wait_for("recovery")
+    gateway.log.wait_for(RECOVERY)
     until(lambda: ask(gateway, "sc").status == 429, 2.0, "the limit to hold")
     assert limits_hold(gateway, "thawed")
     until(lambda: alerts(farm) == ["outage", "recovery"], 2.0, "the alerts")
@@ -159,7 +160,7 @@ def test_stopped_and_continued(farm, redis):
 
 def gateway_outage(gateway):
     until(lambda: ask(gateway).status == 200
-          and gateway.log.find("outage"), 5.0, "the outage")
+          and gateway.log.find(OUTAGE), 5.0, "the outage")
 
 
 def test_killed(farm, redis):
@@ -168,7 +169,7 @@ def test_killed(farm, redis):
     redis.kill()
     for _ in range(10):
         assert ask(gateway).status == 200
-    gateway.log.wait_for("outage")
+    gateway.log.wait_for(OUTAGE)
     assert alerts_soon(farm) == ["outage"]
     redis.start()
     until(lambda: limits_hold(gateway, "killed"), 2.0, "limits to hold")
@@ -248,9 +249,9 @@ def test_flapping_runs_the_command_once_a_minute_at_most(farm, redis):
         mark = gateway.log.mark()
         redis.kill()
         until(lambda: ask(gateway).status == 200
-              and gateway.log.find("outage", mark), 5.0, "the outage")
+              and gateway.log.find(OUTAGE, mark), 5.0, "the outage")
         redis.start()
-        gateway.log.wait_for("recovery", 5.0, mark)
+        gateway.log.wait_for(RECOVERY, 5.0, mark)
     until(lambda: len(alerts(farm)) >= 2, 2.0, "the first pair")
     assert alerts(farm) == ["outage", "recovery"]
 

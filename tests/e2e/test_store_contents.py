@@ -12,7 +12,7 @@ from harness.recipes import by_key, fastcgi, fixed
 SECRET = "sk-live-VERYSECRET-0123456789"
 PASSWORD = "Redis#Pass;word"
 KEY_SECRET = "an-hmac-key-that-nobody-sees"
-WINDOW_S = 60
+WINDOW_S = 600
 
 LIMITS = {
     "fixed": by_key("5/%ds" % WINDOW_S, name="Authorization"),

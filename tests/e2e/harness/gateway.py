@@ -70,6 +70,7 @@ class Gateway(process.Process):
         self.spool = place / ("spool%d" % self.number)
         os.mkdir(self.spool)
         self.write_config(config)
+        self.links = 1  # to the store; opened when it pleases
         argv = WRAPPER + [BINARY, "serve", "-c", self.config_path]
         if nofile:
             argv = ["prlimit", "--nofile=%d:%d" % nofile] + argv

@@ -5,6 +5,9 @@ import threading
 
 from harness.deadline import Deadline, Late
 
+OUTAGE = "store_outage"
+RECOVERY = "store_recovered"
+
 FIELD = re.compile(r'([^\s=]+)=("(?:[^"\\]|\\.)*"|[^\s]*)')
 ESCAPE = re.compile(r"\\(u[0-9a-f]{4}|.)")
 
