@@ -66,6 +66,7 @@ struct store_ops {
 
 struct store {
 	const struct store_ops *ops;
+	bool may_block; /* `ask` may wait for a peer */
 	/* Set by the owner before use: gets maintain called at once. */
 	void (*wake)(void *context);
 	void *wake_context;

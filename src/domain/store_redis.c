@@ -394,6 +394,7 @@ init(struct store_redis *s, const struct store_redis_settings *settings,
 	char address[300];
 
 	s->store.ops = &redis_ops;
+	s->store.may_block = true;
 	s->address = settings->address;
 	atomic_init(&s->starting, true);
 	atomic_init(&s->reason, redis_trouble_unreachable.reason);

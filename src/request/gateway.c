@@ -250,7 +250,7 @@ tell_request(struct gateway *g, struct connection *c)
 		err_set(&r->error, "out of memory");
 		return answer_send(c, 500, ANSWER_NO_RETRY);
 	}
-	if (g->stores.shared != NULL)
+	if (g->stores.shared != NULL && g->stores.shared->may_block)
 		g->about_to_block(g->about_to_block_context);
 	decision_make(&r->decision, config, &g->stores, &r->subject, &r->arena);
 	if (!passes(&r->decision))
