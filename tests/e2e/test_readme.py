@@ -1,408 +1,22 @@
-"""README.md: its commands typed, its files written, and what both give.
+"""README.md: what it tells to type and to write gives what it says.
 
-A block marked `sh` is run line by line, and `text` is what the block before it
-prints; there `...` stands for any lines, and figures that the clock makes may
-be others (VARIES). Every other marked block is a file that its first line
-names:
-
-    # PATH                             written
-    # added to PATH                    appended
-    # instead of [SECTION] in PATH     takes the section's place
-
-A system is not changed: paths and ports are moved into a temporary directory
-(MOVED), and the commands in PLAYED do there what they do on a Debian. Of all
-commands only `make check` is not run, for it runs this.
+How its blocks are read and played is in readme_machine.py.
 """
 
-import configparser
-import glob
-import grp
 import os
-import pwd
 import re
-import shlex
+import select
 import shutil
-import signal
+import socket
 import subprocess
 
 import pytest
 
-from harness import php_fpm, process
-from harness.deadline import Deadline, Late, until
-from harness.gateway import ROOT
-from harness.log import Log
-from harness.web import SBIN
-
-IS_ROOT = os.geteuid() == 0
-USER = "www-data" if IS_ROOT else pwd.getpwuid(os.geteuid()).pw_name
-GROUP = "www-data" if IS_ROOT else grp.getgrgid(os.getegid()).gr_name
-
-# What README says, and what stands for it here.
-MOVED = [
-    (r"(?<![\w.}*/-])/(etc/(sluice|lighttpd|apache2|redis|systemd)|run"
-     r"|usr/local/bin|var/(www|log|cache))\b", r"{place}/\1"),
-    (r"http://127\.0\.0\.1:8080/", "http://127.0.0.1:{run_port}/"),
-    (r"http://127\.0\.0\.1/", "http://127.0.0.1:{web_port}/"),
-    (r"redis://127\.0\.0\.1:6379/", "redis://127.0.0.1:{redis_port}/"),
-    (r"\bredis-cli\b", "redis-cli -p {redis_port}"),
-    (r"(-g|-G|chgrp|^Group =|^Group=) ?www-data", r"\1 {group}"),
-    (r"www-data", "{user}"),
-]
-
-VARIES = re.compile(
-    r"(?<=X-RateLimit-Reset: )\d+|(?<=Retry-After: )\d+"
-    r"|(?<=Try again in )\d+|(?<=_us=)\d+|(?<=time=)\S+")
-
-# Debian's, as far as its parts matter here; Debian keeps it in a package that
-# also starts it.
-APACHE = """\
-ServerName localhost
-ServerRoot {place}
-DefaultRuntimeDir {place}
-PidFile {place}/run/apache2.pid
-ErrorLog {place}/var/log/apache2.log
-Listen 127.0.0.1:{web_port}
-LoadModule mpm_event_module {modules}/mod_mpm_event.so
-LoadModule authz_core_module {modules}/mod_authz_core.so
-LoadModule dir_module {modules}/mod_dir.so
-{who}
-DocumentRoot {place}/var/www/html
-<Directory {place}/var/www/>
-    Require all granted
-</Directory>
-IncludeOptional {place}/etc/apache2/mods-enabled/*.load
-IncludeOptional {place}/etc/apache2/conf-enabled/*.conf
-"""
-APACHE_MODULES = {"proxy_fcgi": ("proxy", "proxy_fcgi")}
-
-REDIS = """\
-bind 127.0.0.1
-port {redis_port}
-dir {place}/var/redis
-save ""
-"""
-
-
-def read_blocks(path):
-    """[(heading, mark, lines)] of a Markdown file."""
-    blocks, heading, block = [], None, None
-    with open(path, encoding="utf-8") as f:
-        for line in f.read().split("\n"):
-            if line.startswith("```"):
-                if block is None:
-                    block = (heading, line[3:], [])
-                else:
-                    blocks.append(block)
-                    block = None
-            elif block is not None:
-                block[2].append(line)
-            elif line.startswith("## "):
-                heading = line[3:]
-    assert block is None, "a block has no end"
-    return blocks
-
-
-README = read_blocks(os.path.join(ROOT, "README.md"))
-STEADY = ("Install", "Configuration")
-
-
-def settled(text):
-    """Without what differs from run to run."""
-    return VARIES.sub("N", text)
-
-
-def agrees(said, promised):
-    """Does all that was said match the lines of a `text` block?"""
-    parts = [r"(?:.*\n)*?" if line == "..." else re.escape(line) + r"\n"
-             for line in map(settled, promised)]
-    return re.fullmatch("".join(parts), settled(said)) is not None
-
-
-class Unit:
-    """A systemd service as far as README's use it."""
-
-    def __init__(self, path):
-        self.parser = configparser.ConfigParser(
-            interpolation=None, strict=False)
-        self.parser.read([path] + sorted(glob.glob(path + ".d/*.conf")))
-
-    def __getitem__(self, name):
-        return self.parser["Service"].get(name)
-
-    def argv(self):
-        argv = shlex.split(self["ExecStart"])
-        if not IS_ROOT:
-            return argv
-        groups = self["SupplementaryGroups"]
-        return ["setpriv", "--reuid=" + self["User"],
-                "--regid=" + self["Group"],
-                "--groups=" + groups if groups else "--clear-groups"] + argv
-
-
-class Machine:
-    """A Debian in a directory: its files, its services, its commands."""
-
-    def __init__(self, place):
-        self.place = place
-        self.values = {
-            "place": place.path, "user": USER, "group": GROUP,
-            "run_port": process.free_port(), "web_port": process.free_port(),
-            "redis_port": process.free_port(),
-            "modules": (glob.glob("/usr/lib*/apache2/modules") + [""])[0],
-            "who": "User www-data\nGroup www-data" if IS_ROOT else "",
-        }
-        self.services = {}
-        self.log = None
-        self.printed = []  # of the last sh block: functions, each a text
-        self.make_directories()
-        place.write("etc/redis/redis.conf", REDIS.format(**self.values))
-
-    def make_directories(self):
-        for name in ("run/php", "var/www/html", "var/log/lighttpd",
-                     "var/cache/lighttpd/uploads", "var/redis", "bin",
-                     "etc/apache2/mods-enabled", "etc/apache2/conf-enabled",
-                     "etc/lighttpd/conf-enabled"):
-            os.makedirs(self.place / name, exist_ok=True)
-            os.chmod(self.place / name, 0o777)
-
-    # README's blocks
-
-    def play(self, *headings):
-        for heading in headings:
-            for _, mark, lines in [b for b in README if b[0] == heading]:
-                self.play_block(mark, lines)
-
-    def play_block(self, mark, lines):
-        if mark == "sh":
-            self.printed = [self.type(line) for line in lines if line]
-        elif mark == "text":
-            self.expect(lines)
-        elif mark:
-            self.write(lines)
-
-    def moved(self, text):
-        for pattern, there in MOVED:
-            there = there.replace("\\1", "\0").format(**self.values)
-            text = re.sub(pattern, there.replace("\0", "\\1"), text,
-                          flags=re.MULTILINE)
-        return text
-
-    def moved_back(self, text):
-        text = text.replace(self.place.path, "").replace("\r", "")
-        for name, port in (("web", 80), ("redis", 6379), ("run", 8080)):
-            number = ":%d" % self.values[name + "_port"]
-            text = text.replace(number, "" if port == 80 else ":%d" % port)
-        return text
-
-    def write(self, lines):
-        how, path = re.fullmatch(
-            r"(?:#|<\?php //) (added to |instead of \[.*\] in |)(/\S+)",
-            lines[0]).groups()
-        path = self.moved(path)
-        text = self.moved("\n".join(lines) + "\n")
-        before = ""
-        if how:
-            with open(path) as f:
-                before = f.read()
-        if how.startswith("instead"):
-            section = re.escape(how[len("instead of "):-len(" in ")])
-            before, found = re.subn(
-                r"(?ms)^%s\n.*?(?=^\[|\Z)" % section, "", before)
-            assert found == 1, how
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as f:  # what is there keeps owner and mode
-            f.write(before + text)
-
-    def expect(self, lines):
-        def said():
-            return self.moved_back("".join(f() for f in self.printed))
-
-        try:
-            until(lambda: agrees(said(), lines), 5.0, "what README says")
-        except Late:
-            pytest.fail("README says:\n%s\nbut it is:\n%s" % (
-                "\n".join(lines), said()))
-
-    # README's commands
-
-    def type(self, line):
-        """Runs one line; a function that tells what it has printed."""
-        words = shlex.split(line, comments=True)
-        words = words[1:] if words[0] == "sudo" else words
-        player = PLAYED.get(words[0])
-        if player is not None:
-            said = player(self, *words[1:])
-            return said if callable(said) else lambda: said or ""
-        script = "sudo() { \"$@\"; }\n" + self.moved(line)
-        done = subprocess.run(
-            ["/bin/sh", "-euc", script], cwd=ROOT, env=self.environment(),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=Deadline(60).left())
-        out = done.stdout.decode()
-        assert done.returncode == 0, "%s\n%s%s" % (
-            line, out, done.stderr.decode())
-        return lambda: out
-
-    def environment(self):
-        path = ":".join([self.place / "bin", self.place / "usr/local/bin",
-                         "/usr/bin:/bin", SBIN])
-        return dict(os.environ, PATH=path, SLUICE_CONFIG=self.moved(
-            "/etc/sluice/sluice.ini"))
-
-    def make(self, *targets):
-        if targets == ("check",):
-            return None
-        env = dict(os.environ, DESTDIR=self.place.path,
-                   PORT=str(self.values["run_port"]))
-        if targets == ("run",):
-            self.services["run"] = process.Process(
-                self.place, "make-run", ["make", "run"], cwd=ROOT, env=env)
-            until(lambda: "Ctrl-C" in self.services["run"].output(), 60.0,
-                  "make run to say that it serves")
-        else:
-            subprocess.run(("make",) + targets, cwd=ROOT, env=env, check=True,
-                           timeout=Deadline(80).left())
-        return None
-
-    def apt_get(self, action, *packages):
-        """The packages exist; those with a service start it."""
-        assert action == "install"
-        known = subprocess.run(
-            ["apt-cache", "pkgnames"], stdout=subprocess.PIPE, check=True)
-        missing = set(packages) - set(known.stdout.decode().split())
-        assert not missing, missing
-        for name in ("php-fpm", "redis-server"):
-            if name in packages and name not in self.services:
-                self.start(name)
-
-    def systemctl(self, action, *words):
-        name = words[-1]
-        if action in ("stop", "restart") and name in self.services:
-            self.stop(name)
-        if action in ("start", "restart", "enable"):
-            self.start(name)
-        elif action == "reload":
-            self.services[name].signal(signal.SIGHUP)
-
-    def journalctl(self, *words):
-        assert words[:2] == ("-u", "sluice")
-        return lambda: "".join(line + "\n" for line in self.log.lines)
-
-    def lighttpd_enable_mod(self, name):
-        directory = self.place / "etc/lighttpd"
-        for path in glob.glob(directory + "/conf-available/*-%s.conf" % name):
-            self.link(path, directory + "/conf-enabled")
-
-    def a2enmod(self, name):
-        self.place.write("etc/apache2/mods-enabled/%s.load" % name, "".join(
-            "LoadModule %s_module %s/mod_%s.so\n"
-            % (module, self.values["modules"], module)
-            for module in APACHE_MODULES[name]))
-
-    def a2enconf(self, name):
-        directory = self.place / "etc/apache2"
-        self.link(directory + "/conf-available/%s.conf" % name,
-                  directory + "/conf-enabled")
-
-    def link(self, path, directory):
-        there = os.path.join(directory, os.path.basename(path))
-        if not os.path.lexists(there):
-            os.symlink(path, there)
-
-    # Its services
-
-    def start(self, name):
-        self.services[name] = SERVICES[name](self)
-
-    def stop(self, name):
-        service = self.services.pop(name)
-        if name in ("sluice", "run"):
-            service.signal(signal.SIGTERM if name == "sluice"
-                           else signal.SIGINT)
-            code = service.wait_exit(10.0)
-            assert name == "run" or code == 0, service.output()
-        else:
-            service.kill()
-        if name == "sluice":
-            self.log.close()
-            shutil.rmtree(self.place / "run/sluice")
-
-    def sluice(self):
-        unit = Unit(self.place / "etc/systemd/system/sluice.service")
-        run = self.place / ("run/" + unit["RuntimeDirectory"])
-        os.makedirs(run)
-        if IS_ROOT:
-            shutil.chown(run, unit["User"], unit["Group"])
-        service = process.Process(
-            self.place, "sluice", unit.argv(), env=self.environment(),
-            stderr=subprocess.PIPE)
-        self.log = Log(service.popen.stderr)
-        try:
-            service.wait_listening(run + "/sluice.sock")
-        except AssertionError:
-            pytest.fail(self.log.text())
-        return service
-
-    def lighttpd(self):
-        """Debian's own configuration, moved; on loopback alone."""
-        with open("/etc/lighttpd/lighttpd.conf") as f:
-            text = self.moved(f.read())
-        text = re.sub(r"(?m)^server\.port\b.*",
-                      'server.port = %d\nserver.bind = "127.0.0.1"'
-                      % self.values["web_port"], text)
-        text = re.sub(r"(?m)^include_shell .*use-ipv6.*", "", text)
-        config = self.place.write("etc/lighttpd/lighttpd.conf", text)
-        return self.web("lighttpd", ["-D", "-f", config])
-
-    def apache2(self):
-        config = self.place.write(
-            "etc/apache2/apache2.conf", APACHE.format(**self.values))
-        return self.web("apache2", ["-DFOREGROUND", "-f", config])
-
-    def web(self, name, arguments):
-        service = process.Process(
-            self.place, name, [shutil.which(name, path=SBIN)] + arguments)
-        service.wait_listening(("127.0.0.1", self.values["web_port"]))
-        return service
-
-    def redis_server(self):
-        argv = ["redis-server", self.place / "etc/redis/redis.conf"]
-        os.makedirs(self.place / "run/redis", exist_ok=True)
-        if IS_ROOT:
-            shutil.chown(self.place / "run/redis", "redis", "redis")
-            argv = ["setpriv", "--reuid=redis", "--regid=redis",
-                    "--clear-groups"] + argv
-        service = process.Process(self.place, "redis", argv)
-        service.wait_listening(("127.0.0.1", self.values["redis_port"]))
-        return service
-
-    def php_fpm(self):
-        service = php_fpm.PhpFpm(self.place, children=5)
-        os.chmod(service.address, 0o666)
-        self.link_as(service.address, self.place / "run/php/php-fpm.sock")
-        return service
-
-    def link_as(self, path, there):
-        if os.path.lexists(there):
-            os.unlink(there)
-        os.symlink(path, there)
-
-    def close(self):
-        for name in reversed(list(self.services)):
-            self.stop(name)
-
-
-SERVICES = {
-    "sluice": Machine.sluice, "lighttpd": Machine.lighttpd,
-    "apache2": Machine.apache2, "redis-server": Machine.redis_server,
-    "php-fpm": Machine.php_fpm,
-}
-PLAYED = {
-    "make": Machine.make, "apt-get": Machine.apt_get,
-    "systemctl": Machine.systemctl, "journalctl": Machine.journalctl,
-    "lighttpd-enable-mod": Machine.lighttpd_enable_mod,
-    "a2enmod": Machine.a2enmod, "a2enconf": Machine.a2enconf,
-}
+from harness import process
+from harness.deadline import Deadline, until
+from harness.gateway import BINARY, ROOT
+from harness.recipes import cgi
+from readme_machine import DEPS, README, Machine
 
 
 @pytest.fixture(scope="module")
@@ -425,13 +39,167 @@ def machine(installed):
     place.remove()
 
 
+
 def test_try_it(machine):
     machine.play("Try it")
 
 
+def test_install(installed):
+    """`Install` itself was played by the fixture."""
+    for name in ("bin/sluice", "share/man/man8/sluice.8",
+                 "share/man/man5/sluice.ini.5"):
+        assert os.path.exists(installed / ("usr/local/" + name))
+    line = [line for _, _, lines in README for line in lines
+            if "libfcgi-dev" in line][0]
+    needed = re.search(r"build\) echo (.*?) ;;", DEPS, re.DOTALL).group(1)
+    assert set(needed.replace("\\", "").split()) <= set(line.split())
+
+
+LIGHTTPD = ("Configuration", "lighttpd, spawn-fcgi, php-fpm")
+
+
+def play_behind_lighttpd(machine, *headings):
+    machine.play(*LIGHTTPD)
+    machine.systemctl("enable", "--now", "sluice")
+    machine.play(*headings)
+
+
 def test_lighttpd(machine):
-    machine.play("Configuration", "lighttpd, spawn-fcgi, php-fpm")
+    machine.play(*LIGHTTPD)
 
 
 def test_apache(machine):
     machine.play("Configuration", "Apache, mod_proxy_fcgi, php-fpm")
+    assert is_refused_early(machine)
+    path = machine.place / "etc/apache2/conf-available/sluice.conf"
+    with open(path) as f:
+        text = f.read()
+    with open(path, "w") as f:
+        f.write(text.replace("ProxySet flushpackets=on", ""))
+    machine.systemctl("restart", "apache2")
+    assert not is_refused_early(machine)
+
+
+def test_cgi(machine):
+    machine.play(*LIGHTTPD, "CGI scripts")
+
+
+def test_redis_is_down(machine):
+    alerts = machine.place / "alerts"
+    machine.place.write(
+        "bin/logger", '#!/bin/sh\necho "$*" >>%s\n' % alerts, 0o755)
+    machine.place.write("alerts", "", 0o666)
+    play_behind_lighttpd(machine, "When Redis is down")
+
+    def lines():
+        with open(alerts) as f:
+            return machine.moved_back(f.read()).splitlines()
+
+    until(lambda: len(lines()) == 2, 5.0, "two alerts")
+    assert lines() == ["-t sluice %s of redis://127.0.0.1:6379/0" % event
+                       for event in ("outage", "recovery")]
+
+
+def test_redis_of_many(machine):
+    play_behind_lighttpd(machine, "A Redis that others use too")
+
+
+def test_commands_log_reload(machine):
+    play_behind_lighttpd(
+        machine, "Commands", "The log", "Stopping and reloading")
+
+
+def test_lighttpd_streams_when_told_to(machine):
+    play_behind_lighttpd(machine, "The log")
+    assert not is_refused_early(machine)
+    machine.place.write("etc/lighttpd/conf-enabled/stream.conf",
+                        "server.stream-request-body = 1\n")
+    machine.systemctl("restart", "lighttpd")
+    assert is_refused_early(machine)
+
+
+def is_refused_early(machine):
+    """Is a POST to /login refused while its body is still coming in?"""
+    pieces, piece = 40, b"x" * 16384
+    address = ("127.0.0.1", machine.values["web_port"])
+    with socket.create_connection(address, Deadline(10).left()) as sock:
+        sock.sendall(b"POST /login HTTP/1.1\r\nHost: localhost\r\n"
+                     b"Content-Length: %d\r\n\r\n" % (pieces * len(piece)))
+        for i in range(pieces):
+            sock.sendall(piece)
+            if select.select([sock], [], [], 0.02)[0]:
+                break
+        assert sock.recv(100).startswith(b"HTTP/1.1 429 ")
+        return i < pieces - 1
+
+
+class Rights:
+    """README's Redis user, in a Redis of its own, and what all it may do."""
+
+    def __init__(self, farm):
+        line = [line for _, _, lines in README for line in lines
+                if line.startswith("user sluice")][0]
+        self.words = line.split()[2:]
+        self.farm = farm
+        self.redis = farm.redis()
+        self.admin = self.redis.client()
+
+    def denied(self, without=None):
+        """The commands refused while everything is made use of once."""
+        words = [w for w in self.words if w != without]
+        self.admin.flushall()
+        self.admin.script_flush()
+        self.admin.execute_command("ACL", "SETUSER", "sluice", "reset", *words)
+        self.admin.execute_command("ACL", "LOG", "RESET")
+        gateway = self.farm.gateway({
+            "store": {"address": self.redis.address, "username": "sluice",
+                      "password": "CHANGE-ME", "timeout": "500ms"},
+            "limit a": {"rate": "1/1h", "key": "global"},
+            "limit b": {"rate": "9/1h", "on_outage": "deny"},
+            "backend default": cgi()})
+        self.use_all(gateway)
+        gateway.stop()
+        return {entry[b"object"].decode() for entry in map(
+            as_dict, self.admin.execute_command("ACL", "LOG"))}
+
+    def use_all(self, gateway):
+        key = "sluice:{%s}:%s:s3600000"
+        gateway.ask("/hello.cgi")
+        self.admin.persist(key % ("global", "a"))
+        gateway.ask("/hello.cgi")  # refused; the key is given a lifetime
+        self.admin.script_flush()
+        gateway.ask("/hello.cgi")
+        self.admin.delete(key % ("global", "a"))
+        self.admin.delete(key % ("192.0.2.1", "b"))
+        self.admin.lpush(key % ("192.0.2.1", "b"), "a stranger's")
+        gateway.ask("/hello.cgi")  # a is taken, b is out: a is given back
+
+
+def as_dict(entry):
+    return entry if isinstance(entry, dict) else dict(
+        zip(entry[::2], entry[1::2]))
+
+
+def test_rights_are_enough_and_needed(farm):
+    rights = Rights(farm)
+    assert rights.denied() == set()
+    for right in [w for w in rights.words if w.startswith("+")]:
+        assert right[1:] in rights.denied(without=right)
+
+
+def test_every_block_is_played():
+    """A heading with blocks is played by one of the tests above."""
+    with open(__file__, encoding="utf-8") as f:
+        text = f.read()
+    for heading in {b[0] for b in README if b[1]}:
+        assert '"%s"' % heading in text
+
+
+def test_pages_say_what_the_program_says(tmp_path):
+    """Otherwise: doc/update."""
+    subprocess.run(["doc/update", str(tmp_path)], cwd=ROOT, check=True,
+                   env=dict(os.environ, SLUICE=BINARY),
+                   timeout=Deadline(20).left())
+    for name in os.listdir(tmp_path):
+        with open(os.path.join(ROOT, "doc", name)) as f:
+            assert f.read() == (tmp_path / name).read_text()
