@@ -287,6 +287,13 @@ class Machine:
         elif action == "reload":
             self.services[name].signal(signal.SIGHUP)
 
+    def kill(self, *words):
+        """`kill $(cat PATH)`, by someone who types the next line later."""
+        with open(self.moved(words[-1].rstrip(")"))) as f:
+            pid = int(f.read())
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not process.alive(pid), 10.0, "a kill")
+
     def journalctl(self, *words):
         assert words[:2] == ("-u", "sluice")
         return lambda: "".join(line + "\n" for line in self.log.lines)
@@ -412,7 +419,8 @@ PLAYED = {
     "make": Machine.make, "apt-get": Machine.apt_get,
     "systemctl": Machine.systemctl, "journalctl": Machine.journalctl,
     "lighttpd-enable-mod": Machine.lighttpd_enable_mod,
-    "a2enmod": Machine.a2enmod, "a2enconf": Machine.a2enconf,
+    "kill": Machine.kill, "a2enmod": Machine.a2enmod,
+    "a2enconf": Machine.a2enconf,
 }
 
 

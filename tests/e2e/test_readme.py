@@ -3,6 +3,7 @@
 How its blocks are read and played is in readme_machine.py.
 """
 
+import glob
 import os
 import re
 import select
@@ -70,6 +71,15 @@ def test_lighttpd(machine):
 
 def test_apache(machine):
     machine.play("Configuration", "Apache, mod_proxy_fcgi, php-fpm")
+    machine.write(["# added to /etc/sluice/sluice.ini", "[limit password]",
+                   "path = /secret", "key = header:Authorization",
+                   "missing_key = deny", "rate = 9/1h"])
+    machine.systemctl("reload", "sluice")
+    machine.log.wait_for("reloaded")
+    machine.printed = [machine.type(
+        "curl -s -u me:pw http://127.0.0.1/secret; curl -s -o /dev/null "
+        "-w '%{http_code}\\n' http://127.0.0.1/secret")]
+    machine.expect(["GET /secret", "403"])
     assert is_refused_early(machine)
     path = machine.place / "etc/apache2/conf-available/sluice.conf"
     with open(path) as f:
@@ -203,3 +213,17 @@ def test_pages_say_what_the_program_says(tmp_path):
     for name in os.listdir(tmp_path):
         with open(os.path.join(ROOT, "doc", name)) as f:
             assert f.read() == (tmp_path / name).read_text()
+
+
+def test_events_are_in_the_manual():
+    with open(os.path.join(ROOT, "doc/sluice.8")) as f:
+        manual = set(re.findall(r"\w+", f.read()))
+    events = set()
+    for path in glob.glob(os.path.join(ROOT, "src/*/*.c")):
+        with open(path) as f:
+            for argument in re.findall(
+                    r"\b(?:log_event\(|log_begin\([^,]+,|tell\()[^,]+,([^,]+)",
+                    f.read()):
+                events |= set(re.findall(r'"(\w+)"', argument))
+    assert {"ready", "refused", "config_error", "store_outage"} <= events
+    assert events <= manual
