@@ -11,6 +11,8 @@
 #define READ_BYTES 65536
 /* A program that has ended while a child of its holds its output open. */
 #define EXIT_GRACE_US 300000
+/* Then time, client and `stop` are looked at, though nothing stands still. */
+#define MOVES_IN_A_ROW 32
 
 enum step { STEP_NOTHING, STEP_MOVED, STEP_ENDED };
 
@@ -150,16 +152,21 @@ push_down(struct pump *p)
 	return STEP_MOVED;
 }
 
-static void
+/* false: nothing is there. */
+static bool
 read_errors(struct pump *p)
 {
 	char bytes[4096];
-	ssize_t n = read_some(p->errors, true, bytes, sizeof(bytes));
+	ssize_t n;
 
+	if (p->errors < 0)
+		return false;
+	n = read_some(p->errors, true, bytes, sizeof(bytes));
 	if (n > 0)
 		p->ops->complain(p->context, (struct str){ bytes, (size_t)n });
 	else if (n == 0 || !would_block())
 		p->errors = -1;
+	return n > 0;
 }
 
 static enum step
@@ -167,6 +174,7 @@ pull(struct pump *p, enum pump_end *end)
 {
 	char bytes[READ_BYTES];
 	ssize_t n = read_some(p->out, p->pipes, bytes, sizeof(bytes));
+	int64_t now_us;
 
 	/* A short read has emptied it; more will be told by poll. */
 	p->can_pull = n == READ_BYTES;
@@ -177,15 +185,16 @@ pull(struct pump *p, enum pump_end *end)
 						     : PUMP_END_BROKEN;
 		return STEP_ENDED;
 	}
-	p->heard_us = clock_mono_us();
+	now_us = clock_mono_us();
 	if (!client_is_slow(p))
-		p->down_since_us = p->heard_us;
+		p->down_since_us = now_us;
 	switch (p->ops->take(
 	    p->context, (struct str){ bytes, (size_t)n }, &p->down)) {
 	case PUMP_HEAD_MORE:
 		return STEP_MOVED;
 	case PUMP_GO_ON:
 		p->have_head = true;
+		p->heard_us = now_us;
 		if (!p->down.failed)
 			return STEP_MOVED;
 		break;
@@ -220,6 +229,22 @@ next_deadline(const struct pump *p)
 	return at;
 }
 
+/*
+ * What no movement puts off: the total, and until the head is there its
+ * timeout. Who trickles or never pauses does not hold a worker for ever.
+ */
+static int64_t
+final_deadline(const struct pump *p)
+{
+	int64_t at = p->deadline_us != 0 ? p->deadline_us : INT64_MAX;
+
+	if (p->have_head || p->exited_us != 0 || client_is_slow(p))
+		return at;
+	if (p->in >= 0)
+		return earlier(at, p->up_since_us + p->send_timeout_us);
+	return earlier(at, p->heard_us + p->first_byte_timeout_us);
+}
+
 static enum pump_end
 end_of_patience(const struct pump *p)
 {
@@ -242,6 +267,10 @@ wait_for_more(struct pump *p, enum pump_end *end)
 	bool slow = client_is_slow(p);
 	int n;
 
+	if (clock_mono_us() >= final_deadline(p)) {
+		*end = end_of_patience(p);
+		return STEP_ENDED;
+	}
 	watch(&fds[0], slow ? -1 : p->out, POLLIN);
 	watch(&fds[1], p->in, POLLOUT);
 	watch(&fds[2], p->front, (short)(POLLRDHUP | (slow ? POLLOUT : 0)));
@@ -302,19 +331,25 @@ pump_run(struct pump *p)
 
 	p->up_since_us = p->down_since_us = p->heard_us = clock_mono_us();
 	p->can_up = true;
-	for (;;) {
+	for (unsigned moves = 1;; moves++) {
 		enum step step = move_some(p, &end);
 
-		if (step == STEP_NOTHING)
+		if (step == STEP_NOTHING ||
+		    (step == STEP_MOVED && moves % MOVES_IN_A_ROW == 0))
 			step = wait_for_more(p, &end);
 		if (step == STEP_ENDED)
-			return end;
+			break;
 	}
+	/* What it said last is there already: at most a pipe full. */
+	for (int i = 0; i < 16 && read_errors(p); i++)
+		;
+	return end;
 }
 
 bool
 pump_flush(struct pump *p)
 {
+	p->down_since_us = clock_mono_us();
 	while (client_is_slow(p)) {
 		enum step step = push_down(p);
 

@@ -55,7 +55,7 @@ struct pump {
 	bool close_in;
 	bool pipes; /* in and out are pipes, not sockets */
 	int64_t send_timeout_us;
-	int64_t first_byte_timeout_us;
+	int64_t first_byte_timeout_us; /* to the end of the head */
 	int64_t idle_timeout_us;
 	int64_t deadline_us; /* of all of it, clock_mono_us; 0: none */
 
@@ -73,7 +73,7 @@ struct pump {
 	bool can_pull;
 	int64_t up_since_us;
 	int64_t down_since_us;
-	int64_t heard_us;
+	int64_t heard_us;  /* the response moved, or its turn began */
 	int64_t exited_us; /* 0: the program runs */
 };
 
