@@ -21,6 +21,7 @@ struct bulkhead {
 	pthread_mutex_t lock;
 	size_t total;
 	size_t total_max;
+	uint64_t turns;
 	struct gate *gates;
 };
 
@@ -131,8 +132,9 @@ take_place(struct bulkhead *b, struct gate *gate)
 }
 
 static void
-append(struct gate *gate, struct waiter *waiter)
+append(struct bulkhead *b, struct gate *gate, struct waiter *waiter)
 {
+	waiter->turn = b->turns++;
 	waiter->gate = gate;
 	waiter->next = NULL;
 	waiter->previous = gate->last;
@@ -171,42 +173,50 @@ bulkhead_enter(struct bulkhead *b, struct gate *gate, struct waiter *waiter)
 		take_place(b, gate);
 		entry = BULKHEAD_IN;
 	} else if (gate->waiting < gate->queue_max) {
-		append(gate, waiter);
+		append(b, gate, waiter);
 		entry = BULKHEAD_QUEUED;
 	}
 	pthread_mutex_unlock(&b->lock);
 	return entry;
 }
 
-/* The gate just left first; then any that waits for a worker at all. */
 static struct gate *
-gate_to_serve(struct bulkhead *b, struct gate *left)
+gate_to_serve(struct bulkhead *b)
 {
+	struct gate *found = NULL;
 	struct gate *gate;
 
-	if (left->first != NULL && has_place(b, left))
-		return left;
 	for (gate = b->gates; gate != NULL; gate = gate->next)
-		if (gate->first != NULL && has_place(b, gate))
-			return gate;
-	return NULL;
+		if (gate->first != NULL && has_place(b, gate) &&
+		    (found == NULL || gate->first->turn < found->first->turn))
+			found = gate;
+	return found;
 }
 
 bool
-bulkhead_leave(
-    struct bulkhead *b, struct gate *gate, uint64_t *handle, struct gate **next)
+bulkhead_admit(struct bulkhead *b, uint64_t *handle, struct gate **gate)
+{
+	struct gate *found;
+
+	pthread_mutex_lock(&b->lock);
+	found = gate_to_serve(b);
+	if (found != NULL) {
+		*handle = found->first->handle;
+		*gate = found;
+		detach(found->first);
+		take_place(b, found);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return found != NULL;
+}
+
+void
+bulkhead_leave(struct bulkhead *b, struct gate *gate)
 {
 	pthread_mutex_lock(&b->lock);
 	gate->inflight--;
 	b->total--;
-	*next = gate_to_serve(b, gate);
-	if (*next != NULL) {
-		*handle = (*next)->first->handle;
-		detach((*next)->first);
-		take_place(b, *next);
-	}
 	pthread_mutex_unlock(&b->lock);
-	return *next != NULL;
 }
 
 void

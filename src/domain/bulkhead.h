@@ -21,6 +21,7 @@ struct gate;
 /* One that waits; belongs to the request. All zero: waits nowhere. */
 struct waiter {
 	uint64_t handle;
+	uint64_t turn;     /* its place among all who wait */
 	struct gate *gate; /* NULL: not in a queue */
 	struct waiter *next;
 	struct waiter *previous;
@@ -46,12 +47,12 @@ void bulkhead_close_gate(struct bulkhead *b, struct gate *gate);
 enum bulkhead_entry bulkhead_enter(
     struct bulkhead *b, struct gate *gate, struct waiter *waiter);
 /*
- * Leaves a place. Where somebody waits who can have it now, he has it:
- * *handle names him and *next is his gate, and the caller runs him, or
- * passes the place on in turn.
+ * Gives a free place to who has waited longest of those who can have it:
+ * *handle names him and *gate is where, and the caller runs him, or leaves
+ * the place in turn. False: nobody waits, or no place is free.
  */
-bool bulkhead_leave(struct bulkhead *b, struct gate *gate, uint64_t *handle,
-    struct gate **next);
+bool bulkhead_admit(struct bulkhead *b, uint64_t *handle, struct gate **gate);
+void bulkhead_leave(struct bulkhead *b, struct gate *gate);
 /* Takes a waiter out of its queue, if it still is in one. */
 void bulkhead_forget(struct bulkhead *b, struct waiter *waiter);
 

@@ -36,7 +36,9 @@ static void
 refuse(struct decision *d, const struct config_limit *limit,
     const struct verdict *v)
 {
-	if (d->kind == DECISION_REFUSED && !is_longer(v->retry_us, d->retry_us))
+	if (d->kind == DECISION_OUTAGE ||
+	    (d->kind == DECISION_REFUSED &&
+		!is_longer(v->retry_us, d->retry_us)))
 		return;
 	d->kind = DECISION_REFUSED;
 	d->limit = limit;
@@ -99,7 +101,7 @@ unanswered(struct decision *d, const struct config_limit *limit,
 	d->outage = true;
 	d->reason = answer->reason;
 	if (limit->on_outage == CONFIG_OUTAGE_ALLOW ||
-	    d->kind == DECISION_REFUSED || d->kind == DECISION_OUTAGE)
+	    d->kind == DECISION_OUTAGE)
 		return;
 	stop(d, DECISION_OUTAGE, limit);
 	d->retry_us = answer->retry_us;

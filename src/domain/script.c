@@ -200,8 +200,9 @@ script_find(const struct config_backend *backend, const struct params *params,
 	if (name.len > 0 && name.p[0] == '/' &&
 	    try_name(backend, name, false, params, arena, script, &status, err))
 		return status;
-	/* A directory, unless the web server left the rest to PATH_INFO. */
-	if (name.len > 0 && name.p[0] == '/' && is_directory(name))
+	/* Where the web server left the path to PATH_INFO it is none. */
+	if (name.len > 0 && name.p[0] == '/' && is_directory(name) &&
+	    params_get(params, STR("PATH_INFO")).len == 0)
 		status = SCRIPT_FORBIDDEN;
 	if (root.len == 0 || root.p[0] != '/')
 		return status;

@@ -14,24 +14,36 @@ canonical(struct str uri, struct arena *arena)
 	return (struct str){ out, path_canonical(uri, out) };
 }
 
-/* SCRIPT_NAME and PATH_INFO come decoded from the web server. */
 static struct str
-script_path(const struct params *params, struct arena *arena)
+normalised(struct str path, struct arena *arena)
 {
-	struct str script = params_get(params, STR("SCRIPT_NAME"));
-	struct str info = params_get(params, STR("PATH_INFO"));
+	char *out = arena_alloc(arena, path.len + 2);
+
+	if (out == NULL)
+		return STR_NONE;
+	return (struct str){ out, path_normalise(path, out) };
+}
+
+/* SCRIPT_NAME and PATH_INFO come decoded from the web server. */
+static bool
+read_script_path(struct subject *s, struct arena *arena)
+{
+	struct str script = params_get(s->params, STR("SCRIPT_NAME"));
+	struct str info = params_get(s->params, STR("PATH_INFO"));
 	size_t len = script.len + info.len;
 	char *joined = arena_alloc(arena, len + 1);
-	char *out = arena_alloc(arena, len + 2);
 
-	if (joined == NULL || out == NULL)
-		return STR_NONE;
+	if (joined == NULL)
+		return false;
 	if (script.len > 0)
 		memcpy(joined, script.p, script.len);
 	if (info.len > 0)
 		memcpy(joined + script.len, info.p, info.len);
-	return (struct str){ out,
-		path_normalise((struct str){ joined, len }, out) };
+	s->script_path = normalised((struct str){ joined, len }, arena);
+	if (info.len > 0)
+		s->info_path = normalised(info, arena);
+	return s->script_path.p != NULL &&
+	    (info.len == 0 || s->info_path.p != NULL);
 }
 
 static size_t
@@ -98,7 +110,9 @@ subject_may_match(const struct subject *s, const struct config_match *m)
 {
 	return match_may(m->host, s->host) &&
 	    method_matches(m->method, s->method) &&
-	    (match_may(m->path, s->path) || match_may(m->path, s->script_path));
+	    (match_may(m->path, s->path) ||
+		match_may(m->path, s->script_path) ||
+		(s->info_path.len > 0 && match_may(m->path, s->info_path)));
 }
 
 /* Backends are chosen by the REQUEST_URI form alone. */
@@ -126,10 +140,10 @@ subject_read(struct subject *s, const struct params *params,
 	s->method =
 	    arena_copy(arena, params_get(params, STR("REQUEST_METHOD")));
 	s->host = read_host(params, arena);
-	s->script_path = script_path(params, arena);
+	if (!read_script_path(s, arena))
+		return false;
 	s->path = uri.len == 0 ? s->script_path : canonical(uri, arena);
-	if (s->method.p == NULL || s->host.p == NULL ||
-	    s->script_path.p == NULL || s->path.p == NULL)
+	if (s->method.p == NULL || s->host.p == NULL || s->path.p == NULL)
 		return false;
 	read_client(s, &config->gateway, arena);
 	s->backend = choose_backend(s, config);

@@ -21,6 +21,7 @@ struct subject {
 	struct str host;        /* lower case, no port */
 	struct str path;        /* canonical, of REQUEST_URI */
 	struct str script_path; /* canonical, SCRIPT_NAME + PATH_INFO */
+	struct str info_path;   /* canonical, PATH_INFO alone; len 0: none */
 	struct str client_text; /* REMOTE_ADDR as it came */
 	bool has_client;        /* it parses */
 	struct address client;  /* canonical, whole */
@@ -31,7 +32,10 @@ struct subject {
 /* false: no memory. The backend is chosen too. */
 bool subject_read(struct subject *s, const struct params *params,
     const struct config *config, struct arena *arena);
-/* For limits: either form of the path, and what gives up matches. */
+/*
+ * For limits: any form of the path (that of PATH_INFO is what an application
+ * behind /index.php routes by), and a regex that gives up matches.
+ */
 bool subject_may_match(const struct subject *s, const struct config_match *m);
 
 #endif

@@ -205,11 +205,12 @@ bool
 redis_link_send(struct redis_link *link, const struct str *argument, size_t n)
 {
 	const char **at = malloc(n * (sizeof(char *) + sizeof(size_t)));
-	size_t *len = (size_t *)(void *)(at + n);
+	size_t *len;
 	int rc;
 
 	if (at == NULL)
 		return false;
+	len = (size_t *)(void *)(at + n);
 	for (size_t i = 0; i < n; i++) {
 		at[i] = argument[i].p;
 		len[i] = argument[i].len;

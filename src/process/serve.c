@@ -120,6 +120,8 @@ block_signals(sigset_t *set)
 	sigaddset(set, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* Ignored by a parent, scripts would be reaped behind our back. */
+	signal(SIGCHLD, SIG_DFL);
 }
 
 static size_t

@@ -137,25 +137,24 @@ settle(struct gateway *g, struct connection *c, enum next next)
 		connection_close(g->lot, c);
 }
 
-/*
- * The place goes to who waits for it, and this worker serves him; so on
- * until nobody waits.
- */
+/* Serves who waits for a backend, until no place is free for anybody. */
 static void
-leave_backend(struct gateway *g, struct gate *gate)
+serve_waiters(struct gateway *g)
 {
 	const struct claim claim = { PARKED_QUEUE, INT64_MAX };
 	uint64_t handle;
+	struct gate *gate;
 
-	while (bulkhead_leave(g->bulkhead, gate, &handle, &gate)) {
+	while (bulkhead_admit(g->bulkhead, &handle, &gate)) {
 		enum parked reason;
 		struct connection *c =
 		    connection_claim(g->lot, handle, &claim, &reason);
 
-		if (c == NULL)
-			continue;
-		bulkhead_forget(g->bulkhead, &c->request->waiter);
-		settle(g, c, relay_run(c, g->stop));
+		if (c != NULL) {
+			bulkhead_forget(g->bulkhead, &c->request->waiter);
+			settle(g, c, relay_run(c, g->stop));
+		}
+		bulkhead_leave(g->bulkhead, gate);
 	}
 }
 
@@ -203,12 +202,16 @@ relay_request(struct gateway *g, struct connection *c)
 	bool inside;
 	enum next next = enter_backend(g, c, &inside);
 
-	if (!inside)
+	if (!inside && next != NEXT_PARKED)
 		return next;
-	gate = c->request->gate;
 	g->about_to_block(g->about_to_block_context);
-	settle(g, c, relay_run(c, g->stop));
-	leave_backend(g, gate);
+	if (inside) {
+		gate = c->request->gate;
+		settle(g, c, relay_run(c, g->stop));
+		bulkhead_leave(g->bulkhead, gate);
+	}
+	/* Also after one who queued: max_inflight may have grown. */
+	serve_waiters(g);
 	return NEXT_PARKED;
 }
 

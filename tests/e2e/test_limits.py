@@ -94,6 +94,8 @@ EVASIONS = [
     {"uri": "/x%2f..%2flogin"},
     {"uri": "http://localhost/login"},
     {"uri": "/index.php/login", "SCRIPT_NAME": "/login"},
+    {"uri": "/index.php/login", "SCRIPT_NAME": "/index.php",
+     "PATH_INFO": "/login"},
     {"uri": "/rewritten", "SCRIPT_NAME": "", "PATH_INFO": "/login"},
     {"uri": "/rewritten", "SCRIPT_NAME": "/", "PATH_INFO": "/login"},
 ]

@@ -31,7 +31,9 @@ expect_next(
 	struct gate *next = NULL;
 	uint64_t got = 0;
 
-	assert_true(bulkhead_leave(b, leave, &got, &next));
+	if (leave != NULL)
+		bulkhead_leave(b, leave);
+	assert_true(bulkhead_admit(b, &got, &next));
 	assert_int_equal(got, handle);
 	assert_ptr_equal(next, gate);
 }
@@ -42,7 +44,8 @@ expect_nobody(struct bulkhead *b, struct gate *leave)
 	struct gate *next = NULL;
 	uint64_t got = 0;
 
-	assert_false(bulkhead_leave(b, leave, &got, &next));
+	bulkhead_leave(b, leave);
+	assert_false(bulkhead_admit(b, &got, &next));
 }
 
 /* max_inflight are let in, queue wait in their order, the rest is told. */
@@ -91,8 +94,12 @@ test_no_overtaking(void **state)
 	/* A reload has made room meanwhile. */
 	assert_ptr_equal(bulkhead_open_gate(b, "a", 5, 10), g);
 	assert_int_equal(enter(b, g, &w[2], 2), BULKHEAD_QUEUED);
-	expect_next(b, g, 1, g);
-	expect_next(b, g, 2, g);
+	/* Nobody has to leave for the room to be used. */
+	expect_next(b, NULL, 1, g);
+	expect_next(b, NULL, 2, g);
+	assert_int_equal(bulkhead_inflight(b), 3);
+	expect_nobody(b, g);
+	expect_nobody(b, g);
 	expect_nobody(b, g);
 	bulkhead_close_gate(b, g);
 	bulkhead_close_gate(b, g);
@@ -124,6 +131,29 @@ test_total(void **state)
 	expect_nobody(b, c);
 	expect_nobody(b, c);
 	assert_int_equal(bulkhead_inflight(b), 0);
+	bulkhead_close_gate(b, a);
+	bulkhead_close_gate(b, c);
+	bulkhead_free(b);
+}
+
+/* Where the total binds, a busy gate does not keep the places to itself. */
+static void
+test_fair_between_gates(void **state)
+{
+	struct bulkhead *b = bulkhead_new(1);
+	struct gate *a = bulkhead_open_gate(b, "a", 1, 10);
+	struct gate *c = bulkhead_open_gate(b, "c", 1, 10);
+	struct waiter w[4];
+
+	(void)state;
+	assert_int_equal(enter(b, a, &w[0], 0), BULKHEAD_IN);
+	assert_int_equal(enter(b, a, &w[1], 1), BULKHEAD_QUEUED);
+	assert_int_equal(enter(b, c, &w[2], 2), BULKHEAD_QUEUED);
+	assert_int_equal(enter(b, a, &w[3], 3), BULKHEAD_QUEUED);
+	expect_next(b, a, 1, a);
+	expect_next(b, a, 2, c);
+	expect_next(b, c, 3, a);
+	expect_nobody(b, a);
 	bulkhead_close_gate(b, a);
 	bulkhead_close_gate(b, c);
 	bulkhead_free(b);
@@ -247,18 +277,20 @@ claim(struct request *request)
 static void
 leave(struct race *r, size_t gate)
 {
-	struct gate *left = r->gate[gate];
+	struct gate *left;
 	uint64_t handle;
 
-	while (bulkhead_leave(r->b, left, &handle, &left)) {
+	bulkhead_leave(r->b, r->gate[gate]);
+	while (bulkhead_admit(r->b, &handle, &left)) {
 		struct request *named = &r->request[handle];
 
 		assert_ptr_equal(r->gate[named->gate], left);
-		if (!claim(named))
-			continue;
-		bulkhead_forget(r->b, &named->waiter);
-		atomic_fetch_add(&r->served, 1);
-		work(r, named->gate);
+		if (claim(named)) {
+			bulkhead_forget(r->b, &named->waiter);
+			atomic_fetch_add(&r->served, 1);
+			work(r, named->gate);
+		}
+		bulkhead_leave(r->b, left);
 	}
 }
 
@@ -372,6 +404,7 @@ main(void)
 		cmocka_unit_test(test_one_gate),
 		cmocka_unit_test(test_no_overtaking),
 		cmocka_unit_test(test_total),
+		cmocka_unit_test(test_fair_between_gates),
 		cmocka_unit_test(test_no_queue),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_raced),

@@ -229,6 +229,11 @@ static const struct row table[] = {
 	    "refused a 0 9 out; s:ab. l:; s: l:" },
 	{ A B C LOCAL, "a refuse 9\nb error\n", UP, "c allow 1 1\n",
 	    "refused a 0 9 out; s:ab. l:c.; s: l:c." },
+	/* A `deny` without an answer is 503, whoever refuses beside it. */
+	{ A DENY B, "a error\nb refuse 9\n", UP, "",
+	    "outage a - 0 out; s:ab. l:; s: l:" },
+	{ A B DENY, "a refuse 9\nb error\n", UP, "",
+	    "outage b - 0 out; s:ab. l:; s: l:" },
 	/* What the others took goes back, and what was not taken does not. */
 	{ A DENY B C LOCAL, "a error\nb allow 3 1\n", UP, "c allow 1 1\n",
 	    "outage a - 0 out; s:ab. l:c.; s:b. l:c." },

@@ -105,6 +105,15 @@ static const struct row table[] = {
 	    IP "REQUEST_URI=/login\nSCRIPT_NAME=/index.php\nPATH_INFO=/login",
 	    YES },
 	{ R "path = /login", IP "REQUEST_URI=/x\nSCRIPT_NAME=/login", YES },
+	/* What an application behind /index.php routes by. */
+	{ R "path = /login",
+	    IP "REQUEST_URI=/index.php/login\n"
+	       "SCRIPT_NAME=/index.php\nPATH_INFO=//login",
+	    YES },
+	{ R "path = /login\nexcept_path = /login",
+	    IP "REQUEST_URI=/index.php/login\n"
+	       "SCRIPT_NAME=/index.php\nPATH_INFO=/login",
+	    YES },
 	{ R "path = /a, /b*, /c", IP "REQUEST_URI=/bx/y", YES },
 	{ R "path = ~^/api/v[0-9]+/", IP "REQUEST_URI=/api/v12/x", YES },
 	{ R "path = ~^/api/v[0-9]+/", IP "REQUEST_URI=/x/api/v12/x", NO },
