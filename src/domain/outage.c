@@ -15,9 +15,7 @@
 #define RUN_US    10000000
 #define MINUTE_US 60000000
 /* How often a running command is looked after. */
-#define LOOK_US 50000
-/* A killed command's end is waited for; it can not refuse. */
-#define REAP_US  1000000
+#define LOOK_US  50000
 #define NEVER_US INT64_MAX
 
 static char *
@@ -51,19 +49,13 @@ finish_command(struct outage *o)
 		    "alert_command was ended by signal %d", WTERMSIG(status));
 }
 
-static void
-kill_command(struct outage *o)
-{
-	spawn_signal(o->pid, SIGKILL);
-	if (spawn_wait(o->pid, clock_mono_us() + REAP_US))
-		finish_command(o);
-}
-
 void
 outage_release(struct outage *o)
 {
-	if (o->pid != 0)
-		kill_command(o);
+	if (o->pid != 0) {
+		spawn_signal(o->pid, SIGKILL);
+		finish_command(o);
+	}
 	free(o->store);
 	free(o->command);
 	pthread_mutex_destroy(&o->lock);
@@ -202,9 +194,10 @@ look_after(struct outage *o)
 		finish_command(o);
 		return false;
 	}
+	/* Dead soon after, and seen to be by the next look. */
 	if (clock_mono_us() >= o->kill_us)
-		kill_command(o);
-	return o->pid != 0;
+		spawn_signal(o->pid, SIGKILL);
+	return true;
 }
 
 /* What alert_command is to be told now; NULL: nothing. The lock is held. */

@@ -92,7 +92,7 @@ static struct redis_link *
 redis_server_connect(const struct redis_server *s)
 {
 	struct redis_address a = redis_server_address(s->path);
-	int64_t deadline_us = clock_mono_us() + 5000000;
+	int64_t deadline_us = clock_mono_us() + 20000000;
 	struct err err;
 	struct redis_link *link = redis_link_open(&a, deadline_us, &err);
 

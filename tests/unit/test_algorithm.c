@@ -35,6 +35,13 @@ struct history {
 
 static uint64_t seed;
 
+/* Fewer where each takes long: SLUICE_SLOW=1, an instrumented run. */
+static int
+rounds(int n)
+{
+	return getenv("SLUICE_SLOW") != NULL ? n / 10 : n;
+}
+
 static int64_t
 draw(int64_t low, int64_t high)
 {
@@ -253,7 +260,7 @@ static void
 test_oracle(void **context)
 {
 	(void)context;
-	for (int round = 0; round < 4000; round++) {
+	for (int round = 0; round < rounds(4000); round++) {
 		struct check c = draw_check();
 		struct state s = { 0 };
 		struct history h = { 0 };
@@ -272,7 +279,7 @@ static void
 test_retry_is_exact(void **context)
 {
 	(void)context;
-	for (int round = 0; round < 20000; round++) {
+	for (int round = 0; round < rounds(20000); round++) {
 		struct check c = draw_check();
 		struct state s = { 0 }, after;
 		struct verdict v;
@@ -416,7 +423,7 @@ static void
 test_clock_steps_back(void **context)
 {
 	(void)context;
-	for (int round = 0; round < 5000; round++) {
+	for (int round = 0; round < rounds(5000); round++) {
 		struct check c = draw_check();
 		struct state s = { 0 }, after;
 		struct verdict v, back;
@@ -444,7 +451,7 @@ static void
 test_limit_changes(void **context)
 {
 	(void)context;
-	for (int round = 0; round < 5000; round++) {
+	for (int round = 0; round < rounds(5000); round++) {
 		struct check c = draw_check();
 		struct state s = { 0 }, after;
 		struct verdict v;
@@ -513,7 +520,7 @@ static void
 test_refund(void **context)
 {
 	(void)context;
-	for (int round = 0; round < 20000; round++) {
+	for (int round = 0; round < rounds(20000); round++) {
 		struct check c = draw_check();
 		struct state s = { 0 }, after;
 		struct verdict v, was;

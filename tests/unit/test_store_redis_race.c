@@ -277,7 +277,7 @@ race(unsigned connections)
 	}
 	printf("%d stalls, %d late\n", proxy.stalls, late);
 	assert_true(proxy.stalls > 0);
-	assert_true(late <= CHECKS / 100);
+	assert_true(is_slow() || late <= CHECKS / 100);
 	end(&f);
 }
 
