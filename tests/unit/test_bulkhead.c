@@ -25,26 +25,22 @@ enter(struct bulkhead *b, struct gate *gate, struct waiter *w, uint64_t handle)
 }
 
 static void
-expect_next(
-    struct bulkhead *b, struct gate *leave, uint64_t handle, struct gate *gate)
+expect_next(struct bulkhead *b, uint64_t handle, const struct gate *gate)
 {
 	struct gate *next = NULL;
 	uint64_t got = 0;
 
-	if (leave != NULL)
-		bulkhead_leave(b, leave);
 	assert_true(bulkhead_admit(b, &got, &next));
 	assert_int_equal(got, handle);
 	assert_ptr_equal(next, gate);
 }
 
 static void
-expect_nobody(struct bulkhead *b, struct gate *leave)
+expect_nobody(struct bulkhead *b)
 {
 	struct gate *next = NULL;
 	uint64_t got = 0;
 
-	bulkhead_leave(b, leave);
 	assert_false(bulkhead_admit(b, &got, &next));
 }
 
@@ -57,6 +53,7 @@ test_one_gate(void **state)
 	struct waiter w[6];
 
 	(void)state;
+	expect_nobody(b);
 	assert_int_equal(enter(b, g, &w[0], 10), BULKHEAD_IN);
 	assert_int_equal(enter(b, g, &w[1], 11), BULKHEAD_IN);
 	assert_null(w[0].gate);
@@ -64,55 +61,70 @@ test_one_gate(void **state)
 		assert_int_equal(enter(b, g, &w[i], 10 + i), BULKHEAD_QUEUED);
 	assert_int_equal(enter(b, g, &w[5], 15), BULKHEAD_FULL);
 	assert_int_equal(bulkhead_inflight(b), 2);
-	expect_next(b, g, 12, g);
+	expect_nobody(b);
+	bulkhead_leave(b, g);
+	assert_int_equal(bulkhead_inflight(b), 1);
+	expect_next(b, 12, g);
+	assert_int_equal(bulkhead_inflight(b), 2);
+	expect_nobody(b);
 	/* His place in the queue is free again. */
 	assert_int_equal(enter(b, g, &w[5], 15), BULKHEAD_QUEUED);
 	bulkhead_forget(b, &w[3]);
 	bulkhead_forget(b, &w[3]);
 	bulkhead_forget(b, &w[2]); /* he is inside by now */
-	expect_next(b, g, 14, g);
-	expect_next(b, g, 15, g);
-	expect_nobody(b, g);
-	assert_int_equal(bulkhead_inflight(b), 1);
-	expect_nobody(b, g);
+	bulkhead_leave(b, g);
+	bulkhead_leave(b, g);
+	expect_next(b, 14, g);
+	expect_next(b, 15, g);
+	expect_nobody(b);
+	bulkhead_leave(b, g);
+	bulkhead_leave(b, g);
 	assert_int_equal(bulkhead_inflight(b), 0);
 	bulkhead_close_gate(b, g);
 	bulkhead_free(b);
 }
 
-/* Whoever comes does not overtake those who wait. */
+/*
+ * Whoever comes does not overtake those who wait; when a reload has made
+ * room, all who fit are let in.
+ */
 static void
 test_no_overtaking(void **state)
 {
 	struct bulkhead *b = bulkhead_new(100);
 	struct gate *g = bulkhead_open_gate(b, "a", 1, 10);
-	struct waiter w[3];
+	struct waiter w[5];
 
 	(void)state;
 	assert_int_equal(enter(b, g, &w[0], 0), BULKHEAD_IN);
 	assert_int_equal(enter(b, g, &w[1], 1), BULKHEAD_QUEUED);
-	/* A reload has made room meanwhile. */
-	assert_ptr_equal(bulkhead_open_gate(b, "a", 5, 10), g);
 	assert_int_equal(enter(b, g, &w[2], 2), BULKHEAD_QUEUED);
-	/* Nobody has to leave for the room to be used. */
-	expect_next(b, NULL, 1, g);
-	expect_next(b, NULL, 2, g);
-	assert_int_equal(bulkhead_inflight(b), 3);
-	expect_nobody(b, g);
-	expect_nobody(b, g);
-	expect_nobody(b, g);
-	bulkhead_close_gate(b, g);
-	bulkhead_close_gate(b, g);
+	assert_ptr_equal(bulkhead_open_gate(b, "a", 3, 10), g);
+	assert_int_equal(enter(b, g, &w[3], 3), BULKHEAD_QUEUED);
+	expect_next(b, 1, g);
+	expect_next(b, 2, g);
+	expect_nobody(b);
+	/* And where it has taken places away, they are left first. */
+	assert_ptr_equal(bulkhead_open_gate(b, "a", 1, 10), g);
+	bulkhead_leave(b, g);
+	expect_nobody(b);
+	bulkhead_leave(b, g);
+	expect_nobody(b);
+	bulkhead_leave(b, g);
+	expect_next(b, 3, g);
+	bulkhead_leave(b, g);
+	for (int i = 0; i < 3; i++)
+		bulkhead_close_gate(b, g);
 	bulkhead_free(b);
 }
 
-/* The total binds gates that are not full; leaving one serves the other. */
+/* The total binds gates that are not full; who waited longest is next. */
 static void
 test_total(void **state)
 {
 	struct bulkhead *b = bulkhead_new(3);
 	struct gate *a = bulkhead_open_gate(b, "a", 2, 10);
-	struct gate *c = bulkhead_open_gate(b, "c", 2, 10);
+	struct gate *c = bulkhead_open_gate(b, "c", 3, 10);
 	struct waiter w[8];
 
 	(void)state;
@@ -121,41 +133,61 @@ test_total(void **state)
 	assert_int_equal(enter(b, a, &w[2], 2), BULKHEAD_QUEUED);
 	assert_int_equal(enter(b, c, &w[3], 3), BULKHEAD_IN);
 	assert_int_equal(enter(b, c, &w[4], 4), BULKHEAD_QUEUED);
+	assert_int_equal(enter(b, a, &w[5], 5), BULKHEAD_QUEUED);
+	assert_int_equal(enter(b, c, &w[6], 6), BULKHEAD_QUEUED);
 	assert_int_equal(bulkhead_inflight(b), 3);
-	/* Nobody waits for c but 4; then a's place goes to whom it can. */
-	expect_next(b, c, 4, c);
-	expect_next(b, a, 2, a);
-	assert_int_equal(enter(b, c, &w[5], 5), BULKHEAD_QUEUED);
-	expect_next(b, a, 5, c);
-	expect_nobody(b, a);
-	expect_nobody(b, c);
-	expect_nobody(b, c);
+	expect_nobody(b);
+	/* 2 has waited longest, but a is full. */
+	bulkhead_leave(b, c);
+	expect_next(b, 4, c);
+	/* A place in a: his turn, and then 5's before 6's. */
+	bulkhead_leave(b, a);
+	expect_next(b, 2, a);
+	bulkhead_leave(b, a);
+	expect_next(b, 5, a);
+	bulkhead_leave(b, c);
+	expect_next(b, 6, c);
+	expect_nobody(b);
+	bulkhead_leave(b, a);
+	bulkhead_leave(b, a);
+	bulkhead_leave(b, c);
+	expect_nobody(b);
 	assert_int_equal(bulkhead_inflight(b), 0);
 	bulkhead_close_gate(b, a);
 	bulkhead_close_gate(b, c);
 	bulkhead_free(b);
 }
 
-/* Where the total binds, a busy gate does not keep the places to itself. */
+/* A gate nobody is in gets its turn beside one that always has a queue. */
 static void
-test_fair_between_gates(void **state)
+test_nobody_starves(void **state)
 {
-	struct bulkhead *b = bulkhead_new(1);
-	struct gate *a = bulkhead_open_gate(b, "a", 1, 10);
-	struct gate *c = bulkhead_open_gate(b, "c", 1, 10);
-	struct waiter w[4];
+	struct bulkhead *b = bulkhead_new(2);
+	struct gate *busy = bulkhead_open_gate(b, "busy", 2, 10);
+	struct gate *other = bulkhead_open_gate(b, "other", 1, 10);
+	struct waiter w[4], mine;
 
 	(void)state;
-	assert_int_equal(enter(b, a, &w[0], 0), BULKHEAD_IN);
-	assert_int_equal(enter(b, a, &w[1], 1), BULKHEAD_QUEUED);
-	assert_int_equal(enter(b, c, &w[2], 2), BULKHEAD_QUEUED);
-	assert_int_equal(enter(b, a, &w[3], 3), BULKHEAD_QUEUED);
-	expect_next(b, a, 1, a);
-	expect_next(b, a, 2, c);
-	expect_next(b, c, 3, a);
-	expect_nobody(b, a);
-	bulkhead_close_gate(b, a);
-	bulkhead_close_gate(b, c);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(enter(b, busy, &w[i], i),
+		    i < 2 ? BULKHEAD_IN : BULKHEAD_QUEUED);
+	assert_int_equal(enter(b, other, &mine, 99), BULKHEAD_QUEUED);
+	for (uint64_t i = 2; i < 4; i++) {
+		bulkhead_leave(b, busy);
+		expect_next(b, i, busy);
+		/* Each that is served is followed by another. */
+		assert_int_equal(
+		    enter(b, busy, &w[i - 2], 10 + i), BULKHEAD_QUEUED);
+	}
+	bulkhead_leave(b, busy);
+	expect_next(b, 99, other);
+	bulkhead_leave(b, other);
+	expect_next(b, 12, busy);
+	bulkhead_forget(b, &w[1]);
+	bulkhead_leave(b, busy);
+	bulkhead_leave(b, busy);
+	bulkhead_close_gate(b, busy);
+	bulkhead_close_gate(b, other);
 	bulkhead_free(b);
 }
 
@@ -172,7 +204,8 @@ test_no_queue(void **state)
 	assert_int_equal(enter(b, g, &w, 0), BULKHEAD_FULL);
 	assert_null(w.gate);
 	bulkhead_forget(b, &w);
-	expect_nobody(b, g);
+	bulkhead_leave(b, g);
+	expect_nobody(b);
 	bulkhead_close_gate(b, g);
 	bulkhead_free(b);
 }
@@ -193,13 +226,14 @@ test_names(void **state)
 	assert_int_equal(enter(b, one, &w, 1), BULKHEAD_IN);
 	bulkhead_close_gate(b, one);
 	assert_int_equal(enter(b, again, &w, 2), BULKHEAD_QUEUED);
-	expect_next(b, again, 2, again);
-	expect_nobody(b, again);
+	bulkhead_leave(b, again);
+	expect_next(b, 2, again);
+	bulkhead_leave(b, again);
 	bulkhead_close_gate(b, other);
 	bulkhead_close_gate(b, again);
 	again = bulkhead_open_gate(b, "a", 1, 1);
 	assert_int_equal(enter(b, again, &w, 1), BULKHEAD_IN);
-	expect_nobody(b, again);
+	bulkhead_leave(b, again);
 	bulkhead_close_gate(b, again);
 	bulkhead_free(b);
 }
@@ -273,24 +307,23 @@ claim(struct request *request)
 	return waits;
 }
 
-/* As gateway.c leaves a backend: whoever is named and still there, runs. */
+/* As gateway.c does it: whoever is named and still there, runs. */
 static void
-leave(struct race *r, size_t gate)
+serve_waiters(struct race *r)
 {
-	struct gate *left;
+	struct gate *gate;
 	uint64_t handle;
 
-	bulkhead_leave(r->b, r->gate[gate]);
-	while (bulkhead_admit(r->b, &handle, &left)) {
+	while (bulkhead_admit(r->b, &handle, &gate)) {
 		struct request *named = &r->request[handle];
 
-		assert_ptr_equal(r->gate[named->gate], left);
+		assert_ptr_equal(r->gate[named->gate], gate);
 		if (claim(named)) {
 			bulkhead_forget(r->b, &named->waiter);
 			atomic_fetch_add(&r->served, 1);
 			work(r, named->gate);
 		}
-		bulkhead_leave(r->b, left);
+		bulkhead_leave(r->b, gate);
 	}
 }
 
@@ -331,10 +364,12 @@ run(void *context)
 		case BULKHEAD_IN:
 			atomic_fetch_add(&r->in, 1);
 			work(r, r->request[i].gate);
-			leave(r, r->request[i].gate);
+			bulkhead_leave(r->b, r->gate[r->request[i].gate]);
+			serve_waiters(r);
 			break;
 		case BULKHEAD_QUEUED:
 			atomic_fetch_add(&r->queued, 1);
+			serve_waiters(r);
 			break;
 		case BULKHEAD_FULL:
 			atomic_fetch_add(&r->full, 1);
@@ -404,7 +439,7 @@ main(void)
 		cmocka_unit_test(test_one_gate),
 		cmocka_unit_test(test_no_overtaking),
 		cmocka_unit_test(test_total),
-		cmocka_unit_test(test_fair_between_gates),
+		cmocka_unit_test(test_nobody_starves),
 		cmocka_unit_test(test_no_queue),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_raced),

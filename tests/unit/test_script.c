@@ -107,6 +107,9 @@ static const struct row table[] = {
 	{ FILE_IS "@/root/loop", MISSING },
 	{ "DOCUMENT_ROOT=root\nSCRIPT_NAME=/x.cgi", MISSING },
 	{ "DOCUMENT_ROOT=@/root", MISSING },
+	{ FILE_IS "@/root/sub\nDOCUMENT_ROOT=@/root\nSCRIPT_NAME=/sub\n"
+		  "PATH_INFO=/none.cgi",
+	    MISSING },
 	/* 403 */
 	{ FILE_IS "@/root/sub", FORBIDDEN },
 	{ FILE_IS "@/root/sub/", FORBIDDEN },

@@ -101,6 +101,28 @@ test_text(void **state)
 	config_unref(config);
 }
 
+/* What an application behind /index.php routes by: a path of its own. */
+static void
+test_info_path(void **state)
+{
+	static const char *const table[][2] = {
+		{ "SCRIPT_NAME=/index.php\n", "" },
+		{ "SCRIPT_NAME=/index.php\nPATH_INFO=\n", "" },
+		{ "SCRIPT_NAME=/index.php\nPATH_INFO=/login\n", "/login" },
+		{ "SCRIPT_NAME=/index.php\nPATH_INFO=//x/../login\n",
+		    "/login" },
+		{ "SCRIPT_NAME=/index.php\nPATH_INFO=login\n", "/login" },
+		{ "PATH_INFO=/%6cogin\n", "/%6cogin" },
+	};
+	struct config *config = load_good(CONFIG BACKEND);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++)
+		expect_str(read_with(config, table[i][0]).info_path,
+		    str_of(table[i][1]));
+	config_unref(config);
+}
+
 /* Clients are canonical, and cut to the prefixes of the configuration. */
 static void
 test_client(void **state)
@@ -235,6 +257,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_info_path, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_client, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_backend, setup, teardown),
 		cmocka_unit_test_setup_teardown(
