@@ -4,7 +4,7 @@
  * its whole group when its time is up or nobody waits for it any more, and
  * always reaped.
  */
-#include "domain/backend.h"
+#include "domain/backend_cgi.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,7 +216,7 @@ take(void *context, struct str bytes, struct buf *down)
 static void
 complain(void *context, struct str bytes)
 {
-	backend_complain(context, bytes);
+	exchange_complain(context, bytes);
 }
 
 static pid_t
@@ -295,9 +295,9 @@ conclude(struct exchange *x, struct pump *pump, int status)
 	} else if (WIFSIGNALED(status) && x->response.body_left < 0) {
 		err_set(&x->error, "ended by signal %d", WTERMSIG(status));
 	} else {
-		return backend_finish(x, pump);
+		return exchange_finish(x, pump);
 	}
-	return backend_give_up(x, pump, PUMP_END_EOF);
+	return exchange_give_up(x, pump, PUMP_END_EOF);
 }
 
 /* The client has its answer while the script still works on. */
@@ -334,7 +334,7 @@ run(struct exchange *x, const struct script *script)
 	if (end != PUMP_END_EOF) {
 		end_group(pid);
 		spawn_reap(pid);
-		result = backend_give_up(x, &pump, end);
+		result = exchange_give_up(x, &pump, end);
 	} else if (spawn_wait(pid, clock_mono_us() + STATUS_GRACE_US)) {
 		result = conclude(x, &pump, spawn_reap(pid));
 	} else {

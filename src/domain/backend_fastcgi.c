@@ -4,7 +4,7 @@
  * at any split. Full duplex: an application that answers before it has
  * read the body keeps nobody waiting.
  */
-#include "domain/backend.h"
+#include "domain/backend_fastcgi.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -83,7 +83,7 @@ take_content(struct client *c, struct str piece, struct buf *down)
 	case FCGI_STDOUT:
 		return response_take(&x->response, piece, down);
 	case FCGI_STDERR:
-		backend_complain(x, piece);
+		exchange_complain(x, piece);
 		break;
 	case FCGI_END_REQUEST:
 		if (piece.len > END_BYTES - c->end_len)
@@ -224,8 +224,8 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 		    : EXCHANGE_OVERLOADED;
 	}
 	if (whole && !c->spool_failed && response_is_whole(&x->response))
-		return backend_finish(x, pump);
-	return backend_give_up(x, pump, end);
+		return exchange_finish(x, pump);
+	return exchange_give_up(x, pump, end);
 }
 
 enum exchange_end

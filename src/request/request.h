@@ -9,7 +9,6 @@
 #define SLUICE_REQUEST_H
 
 #include "base/arena.h"
-#include "domain/backend.h"
 #include "domain/decision.h"
 #include "domain/generation.h"
 #include "domain/subject.h"

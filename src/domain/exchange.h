@@ -1,0 +1,57 @@
+/*
+ * exchange: one request carried to its application and back.
+ *
+ * What both types of backend share: what it needs, how it can end, and what
+ * becomes of the client then. Belongs to one worker.
+ */
+#ifndef SLUICE_EXCHANGE_H
+#define SLUICE_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "config/config.h"
+#include "domain/response.h"
+#include "domain/subject.h"
+#include "io/pump.h"
+#include "io/spool.h"
+#include "pure/params.h"
+
+enum exchange_end {
+	EXCHANGE_DONE,
+	EXCHANGE_CUT,         /* failed when bytes had gone out: close */
+	EXCHANGE_CLIENT_GONE, /* nothing more is to be sent */
+	EXCHANGE_NOT_FOUND,   /* 404: no such script */
+	EXCHANGE_FORBIDDEN,   /* 403: not one to be run */
+	EXCHANGE_BROKEN,      /* 502: unreachable, died, or a bad head */
+	EXCHANGE_OVERLOADED,  /* 503: it said so itself */
+	EXCHANGE_TIMED_OUT,   /* 504 */
+	EXCHANGE_NO_MEMORY,   /* 500 */
+};
+
+struct exchange {
+	const struct config_backend *backend;
+	const struct subject *subject; /* for the log */
+	const struct params *params;   /* as forward_params left them */
+	const struct spool *body;
+	struct arena *arena;
+	int front;
+	int stop; /* readable: give up, the gateway ends */
+	struct response response;
+	struct err error; /* why it did not end well */
+
+	/* Its own. */
+	uint64_t body_at;
+	size_t complaints_bytes;
+};
+
+/* What a pump's end means, once `down` can be sent. */
+enum exchange_end exchange_finish(struct exchange *x, struct pump *pump);
+enum exchange_end exchange_give_up(
+    struct exchange *x, const struct pump *pump, enum pump_end end);
+/* A program's standard error goes to the log, cut and escaped. */
+void exchange_complain(struct exchange *x, struct str bytes);
+
+#endif
