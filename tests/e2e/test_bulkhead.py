@@ -31,7 +31,7 @@ class Setup:
         self.app = farm.application(self.hanging, name="hang")
         self.other = farm.application(
             lambda request: request.answer("other"), name="other")
-        self.gateway = farm.gateway({
+        self.sections = {
             "gateway": {"threads": threads},
             "store": MEMORY,
             "limit keyed": by_key("1/1h"),
@@ -39,7 +39,8 @@ class Setup:
                 self.app, max_inflight=INFLIGHT, queue=QUEUE, **options),
                 "path": "/hang"},
             "backend default": fastcgi(self.other),
-        })
+        }
+        self.gateway = farm.gateway(self.sections)
         self.conns = []
         self.before = self.gateway.open_descriptors()
 
@@ -172,6 +173,15 @@ def test_a_client_that_leaves_the_queue_is_forgotten(setup):
     s.hanging.go.set()
     for conn in waiting:
         assert conn.response().body == b"at last"
+
+
+def test_raised_max_inflight_is_used_at_once(setup):
+    s = setup(queue_timeout="60s")
+    s.fill()
+    s.sections["backend hang"]["max_inflight"] = INFLIGHT + QUEUE
+    mark = s.gateway.reload(s.sections)
+    s.gateway.log.wait_for("reloaded", since=mark)
+    until(lambda: s.app.seen == INFLIGHT + QUEUE, what="the queue served")
 
 
 def test_places_come_free_again(setup):

@@ -228,6 +228,18 @@ def test_6_started_with_descriptors_closed(farm, closed):
                        CONTENT_LENGTH="100000").status == 200
 
 
+@pytest.mark.parametrize("name", ["CHLD", "PIPE", "HUP", "TERM", "USR1"])
+def test_a_parent_that_ignores_a_signal(farm, name):
+    """What is ignored is inherited through exec; scripts get defaults."""
+    gateway = farm.gateway(simple(), prologue="trap '' " + name)
+    for _ in range(2):
+        assert gateway.ask("/hello.cgi").status == 200
+    gateway.wait_idle(gateway.open_descriptors())
+    mark = gateway.log.mark()
+    gateway.signal(signal.SIGHUP)
+    gateway.log.wait_for("reloaded", since=mark)
+
+
 def test_spawn_fcgi(farm):
     place = farm.place
     config = place.write("spawned.ini", (

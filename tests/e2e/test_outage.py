@@ -230,6 +230,15 @@ def test_one_deny_among_allows_denies(farm, redis):
     assert ask(gateway).status == 200
 
 
+def test_an_unanswered_deny_wins_over_a_refusal(farm, redis):
+    sections = config(farm, redis.address, on_outage="deny")
+    sections["limit guard"] = fixed("2/1h", scope="local", key="global")
+    gateway = farm.gateway(sections)
+    redis.kill()
+    for _ in range(5):
+        assert ask(gateway).status == 503
+
+
 def test_B96_an_outage_is_no_line_per_request(farm, redis):
     sections = config(farm, redis.address)
     sections["log"] = {"access": "denied"}

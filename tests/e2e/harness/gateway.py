@@ -53,11 +53,12 @@ class Gateway(process.Process):
     count = 0
 
     def __init__(self, place, config, listen=None, stdin=None, nofile=None,
-                 wait=True, closed=(), env=None):
+                 wait=True, closed=(), prologue=":", env=None):
         """
         config: sections as a dict, or text. Unless it says otherwise it
         listens on a socket of its own in `place`. stdin: a listening
         socket to inherit instead. closed: descriptors closed at start.
+        prologue: what a shell does first that then becomes the gateway.
         """
         Gateway.count += 1
         self.number = Gateway.count
@@ -74,9 +75,10 @@ class Gateway(process.Process):
         argv = WRAPPER + [BINARY, "serve", "-c", self.config_path]
         if nofile:
             argv = ["prlimit", "--nofile=%d:%d" % nofile] + argv
-        if closed:
+        if closed or prologue != ":":
             redirect = " ".join("%d>&-" % fd for fd in closed)
-            argv = ["/bin/sh", "-c", 'exec "$@" ' + redirect, "sh"] + argv
+            argv = ["/bin/sh", "-c",
+                    '%s; exec "$@" %s' % (prologue, redirect), "sh"] + argv
         super().__init__(
             place, "sluice%d" % self.number, argv,
             stdin=stdin if stdin is not None else subprocess.DEVNULL,
