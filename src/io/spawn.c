@@ -1,7 +1,7 @@
 /*
  * posix_spawn never copies the process (glibc uses CLONE_VFORK), so it is
- * cheap and safe with any number of threads. Waiting goes through a pidfd:
- * nobody reaps a child but the one who started it.
+ * cheap and safe with any number of threads. Waiting goes through a pidfd
+ * where there is one: nobody reaps a child but the one who started it.
  */
 #include "io/spawn.h"
 
@@ -17,6 +17,8 @@
 
 #include "base/clock.h"
 #include "io/net.h"
+
+#define LOOK_MS 5
 
 static int
 set_attributes(posix_spawnattr_t *attr)
@@ -96,27 +98,45 @@ spawn_signal(pid_t pid, int signal)
 	kill(-pid, signal);
 }
 
+static bool
+has_ended(pid_t pid)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) ==
+	    0 &&
+	    info.si_pid == pid;
+}
+
+/* Without a pidfd: no descriptor is left, or the system has none. */
+static bool
+look_often(pid_t pid, int64_t deadline_us)
+{
+	while (!has_ended(pid)) {
+		if (clock_mono_us() >= deadline_us)
+			return false;
+		poll(NULL, 0, LOOK_MS);
+	}
+	return true;
+}
+
 bool
 spawn_wait(pid_t pid, int64_t deadline_us)
 {
-	siginfo_t info = { .si_pid = 0 };
+	bool ended;
 	int fd;
 
-	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	    info.si_pid == pid)
+	if (has_ended(pid))
 		return true;
 	if (clock_mono_us() >= deadline_us)
 		return false;
 	fd = pidfd_open(pid, 0);
 	if (fd < 0)
-		return false;
+		return look_often(pid, deadline_us);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (!net_wait(fd, POLLIN, deadline_us)) {
-		close(fd);
-		return false;
-	}
+	ended = net_wait(fd, POLLIN, deadline_us);
 	close(fd);
-	return true;
+	return ended;
 }
 
 int
