@@ -140,7 +140,7 @@ int
 net_listen_unix(
     const char *path, const struct net_unix_options *options, struct err *err)
 {
-	struct net_address address;
+	struct net_address address = { .len = 0 };
 	mode_t mask;
 	int fd;
 	int rc;
