@@ -313,7 +313,7 @@ make_room(struct listeners *l, size_t max)
 
 	if (lot_open_count(l->lot) < max)
 		return;
-	idle = lot_claim_oldest(l->lot, PARKED_IDLE);
+	idle = connection_claim_oldest(l->lot, PARKED_IDLE);
 	if (idle != NULL) {
 		counter_add(COUNTER_connections_refused_full, 1);
 		connection_close(l->lot, idle);

@@ -265,7 +265,7 @@ close_idle(struct lot *lot)
 {
 	struct connection *idle;
 
-	while ((idle = lot_claim_oldest(lot, PARKED_IDLE)) != NULL)
+	while ((idle = connection_claim_oldest(lot, PARKED_IDLE)) != NULL)
 		connection_close(lot, idle);
 }
 

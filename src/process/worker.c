@@ -29,7 +29,7 @@ expire(struct workers *w)
 	struct connection *c;
 	enum parked reason;
 
-	while ((c = lot_claim_expired(w->gateway->lot, &reason)) != NULL)
+	while ((c = connection_claim_expired(w->gateway->lot, &reason)) != NULL)
 		gateway_expire(w->gateway, c, reason);
 }
 

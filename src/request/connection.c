@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "request/lot.h"
+#include "base/clock.h"
 
 struct connection *
 connection_open(struct lot *lot, int fd, uint64_t max_head)
@@ -37,18 +37,12 @@ connection_close(struct lot *lot, struct connection *c)
 	lot_give_back(lot, c);
 }
 
-connection_handle
-connection_name(const struct connection *c)
-{
-	return (uint64_t)c->life << 32 | (c->index + LOT_TAGS);
-}
-
 static bool
 watch(struct lot *lot, struct connection *c, uint32_t events)
 {
 	struct epoll_event event = {
 		.events = events | EPOLLONESHOT,
-		.data.u64 = connection_name(c),
+		.data.u64 = lot_name(c),
 	};
 	int op = c->in_epoll ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
@@ -114,7 +108,7 @@ struct connection *
 connection_claim(struct lot *lot, connection_handle handle,
     const struct claim *claim, enum parked *reason)
 {
-	struct connection *c = lot_at(lot, (uint32_t)handle - LOT_TAGS);
+	struct connection *c = lot_find(lot, handle);
 
 	if (c == NULL)
 		return NULL;
@@ -128,6 +122,38 @@ connection_claim(struct lot *lot, connection_handle handle,
 	c->parked = PARKED_NOT;
 	pthread_mutex_unlock(&c->lock);
 	return c;
+}
+
+struct connection *
+connection_claim_oldest(struct lot *lot, enum parked reason)
+{
+	const struct claim claim = { reason, INT64_MAX };
+	connection_handle handle;
+
+	while (lot_oldest(lot, reason, &handle)) {
+		struct connection *c =
+		    connection_claim(lot, handle, &claim, &reason);
+
+		if (c != NULL)
+			return c;
+	}
+	return NULL;
+}
+
+struct connection *
+connection_claim_expired(struct lot *lot, enum parked *reason)
+{
+	const struct claim claim = { PARKED_KINDS, clock_mono_us() };
+	connection_handle handle;
+
+	while (lot_expired(lot, claim.deadline_us, &handle)) {
+		struct connection *c =
+		    connection_claim(lot, handle, &claim, reason);
+
+		if (c != NULL)
+			return c;
+	}
+	return NULL;
 }
 
 enum connection_read

@@ -71,7 +71,7 @@ wait_for_head(struct gateway *g, struct connection *c)
 	next = park(g, c, PARKED_HEAD, EPOLLIN, c->head_deadline_us);
 	while (lot_half_heads_full(g->lot)) {
 		struct connection *oldest =
-		    lot_claim_oldest(g->lot, PARKED_HEAD);
+		    connection_claim_oldest(g->lot, PARKED_HEAD);
 
 		if (oldest == NULL)
 			break;
@@ -171,7 +171,7 @@ enter_backend(struct gateway *g, struct connection *c, bool *inside)
 
 	*inside = false;
 	r->gate = generation_gate(r->generation, r->subject.backend);
-	r->waiter.handle = connection_name(c);
+	r->waiter.handle = lot_name(c);
 	connection_hold(c);
 	switch (bulkhead_enter(g->bulkhead, r->gate, &r->waiter)) {
 	case BULKHEAD_IN:
@@ -386,7 +386,7 @@ gateway_abandon(struct gateway *g)
 	     reason++) {
 		struct connection *c;
 
-		while ((c = lot_claim_oldest(g->lot, reason)) != NULL) {
+		while ((c = connection_claim_oldest(g->lot, reason)) != NULL) {
 			if (reason == PARKED_QUEUE)
 				bulkhead_forget(
 				    g->bulkhead, &c->request->waiter);

@@ -160,8 +160,10 @@ lot_give_back(struct lot *lot, struct connection *c)
 }
 
 struct connection *
-lot_at(struct lot *lot, uint32_t index)
+lot_find(struct lot *lot, connection_handle handle)
 {
+	uint32_t index = (uint32_t)handle - LOT_TAGS;
+
 	return index < atomic_load(&lot->made) ? lot->table[index] : NULL;
 }
 
@@ -310,39 +312,35 @@ lot_leave(struct lot *lot, struct connection *c)
 	pthread_mutex_unlock(&lot->lock);
 }
 
-/* connection_name reads life, which only a claimer's close changes. */
-struct connection *
-lot_claim_oldest(struct lot *lot, enum parked reason)
+connection_handle
+lot_name(const struct connection *c)
 {
-	const struct claim claim = { reason, INT64_MAX };
-
-	for (;;) {
-		struct connection *c;
-		connection_handle handle = 0;
-
-		pthread_mutex_lock(&lot->lock);
-		c = lot->list[reason].first;
-		if (c != NULL)
-			handle = connection_name(c);
-		pthread_mutex_unlock(&lot->lock);
-		if (c == NULL)
-			return NULL;
-		c = connection_claim(lot, handle, &claim, &reason);
-		if (c != NULL)
-			return c;
-	}
+	return (uint64_t)c->life << 32 | (c->index + LOT_TAGS);
 }
 
-/* false: nothing is due, and the timer is set for what is next. */
-static bool
-name_expired(struct lot *lot, int64_t now_us, connection_handle *handle)
+/* life is read: only whoever has claimed a connection ends it. */
+bool
+lot_oldest(struct lot *lot, enum parked reason, connection_handle *handle)
+{
+	const struct connection *c;
+
+	pthread_mutex_lock(&lot->lock);
+	c = lot->list[reason].first;
+	if (c != NULL)
+		*handle = lot_name(c);
+	pthread_mutex_unlock(&lot->lock);
+	return c != NULL;
+}
+
+bool
+lot_expired(struct lot *lot, int64_t now_us, connection_handle *handle)
 {
 	bool due;
 
 	pthread_mutex_lock(&lot->lock);
 	due = lot->heap_n > 0 && lot->heap[1]->deadline_us <= now_us;
 	if (due) {
-		*handle = connection_name(lot->heap[1]);
+		*handle = lot_name(lot->heap[1]);
 	} else {
 		/* It has fired for what it was set to. */
 		lot->armed_us = INT64_MAX;
@@ -350,20 +348,4 @@ name_expired(struct lot *lot, int64_t now_us, connection_handle *handle)
 	}
 	pthread_mutex_unlock(&lot->lock);
 	return due;
-}
-
-struct connection *
-lot_claim_expired(struct lot *lot, enum parked *reason)
-{
-	const struct claim claim = { PARKED_KINDS, clock_mono_us() };
-	connection_handle handle;
-
-	while (name_expired(lot, claim.deadline_us, &handle)) {
-		struct connection *c =
-		    connection_claim(lot, handle, &claim, reason);
-
-		if (c != NULL)
-			return c;
-	}
-	return NULL;
 }

@@ -67,7 +67,7 @@ static connection_handle
 park(struct lot *lot, struct connection *c, enum parked reason,
     int64_t deadline_us)
 {
-	connection_handle handle = connection_name(c);
+	connection_handle handle = lot_name(c);
 
 	assert_true(connection_park(lot, c, reason, EPOLLIN, deadline_us));
 	return handle;
@@ -114,7 +114,7 @@ test_claim(void **state)
 	const struct claim before_4 = { PARKED_HEAD, 4 };
 	struct lot *lot = new_lot(3);
 	struct connection *c = open_one(lot);
-	connection_handle handle = connection_name(c);
+	connection_handle handle = lot_name(c);
 	enum parked reason = PARKED_NOT;
 
 	(void)state;
@@ -138,7 +138,7 @@ test_claim(void **state)
 	assert_ptr_equal(connection_claim(lot, handle, &head, &reason), c);
 	/* A deadline that has passed does not last into the next parking. */
 	park(lot, c, PARKED_QUEUE, NONE);
-	assert_null(lot_claim_expired(lot, &reason));
+	assert_null(connection_claim_expired(lot, &reason));
 	assert_ptr_equal(connection_claim(lot, handle, &any, &reason), c);
 	connection_close(lot, c);
 	lot_free(lot);
@@ -177,7 +177,7 @@ test_oldest_first(void **state)
 	enum parked reason;
 
 	(void)state;
-	assert_null(lot_claim_oldest(lot, PARKED_IDLE));
+	assert_null(connection_claim_oldest(lot, PARKED_IDLE));
 	for (size_t i = 0; i < 6; i++) {
 		c[i] = open_one(lot);
 		park(lot, c[i], i % 2 == 0 ? PARKED_IDLE : PARKED_HEAD,
@@ -186,13 +186,13 @@ test_oldest_first(void **state)
 	assert_int_equal(lot_count(lot, PARKED_IDLE), 3);
 	assert_int_equal(lot_count(lot, PARKED_HEAD), 3);
 	assert_ptr_equal(
-	    connection_claim(lot, connection_name(c[2]), &any, &reason), c[2]);
-	assert_ptr_equal(lot_claim_oldest(lot, PARKED_IDLE), c[0]);
+	    connection_claim(lot, lot_name(c[2]), &any, &reason), c[2]);
+	assert_ptr_equal(connection_claim_oldest(lot, PARKED_IDLE), c[0]);
 	park(lot, c[0], PARKED_IDLE, NONE);
-	assert_ptr_equal(lot_claim_oldest(lot, PARKED_IDLE), c[4]);
-	assert_ptr_equal(lot_claim_oldest(lot, PARKED_IDLE), c[0]);
-	assert_null(lot_claim_oldest(lot, PARKED_IDLE));
-	assert_ptr_equal(lot_claim_oldest(lot, PARKED_HEAD), c[1]);
+	assert_ptr_equal(connection_claim_oldest(lot, PARKED_IDLE), c[4]);
+	assert_ptr_equal(connection_claim_oldest(lot, PARKED_IDLE), c[0]);
+	assert_null(connection_claim_oldest(lot, PARKED_IDLE));
+	assert_ptr_equal(connection_claim_oldest(lot, PARKED_HEAD), c[1]);
 	for (size_t i = 0; i < 5; i++)
 		if (i != 3)
 			connection_close(lot, c[i]);
@@ -232,18 +232,18 @@ test_deadlines_in_order(void **state)
 			if (draw_below(&seed, 3) != 0)
 				continue;
 			got = connection_claim(
-			    lot, connection_name(c[i]), &any, &reason);
+			    lot, lot_name(c[i]), &any, &reason);
 			assert_ptr_equal(got, c[i]);
 			due -= deadline_us <= now_us;
 		}
-		while ((got = lot_claim_expired(lot, &reason)) != NULL) {
+		while ((got = connection_claim_expired(lot, &reason)) != NULL) {
 			assert_int_equal(reason, PARKED_BODY);
 			assert_true(got->deadline_us >= last_us);
 			last_us = got->deadline_us;
 			due--;
 		}
 		assert_int_equal(due, 0);
-		while (lot_claim_oldest(lot, PARKED_BODY) != NULL)
+		while (connection_claim_oldest(lot, PARKED_BODY) != NULL)
 			;
 		assert_int_equal(lot_count(lot, PARKED_BODY), 0);
 	}
@@ -282,21 +282,21 @@ test_timer(void **state)
 		while (got == NULL) {
 			assert_int_equal(
 			    next_event(lot, PATIENCE_MS), LOT_TIMER_TAG);
-			got = lot_claim_expired(lot, &reason);
+			got = connection_claim_expired(lot, &reason);
 		}
 		assert_ptr_equal(got, c[i]);
 		assert_true(clock_mono_us() >= got->deadline_us);
-		assert_null(lot_claim_expired(lot, &reason));
+		assert_null(connection_claim_expired(lot, &reason));
 	}
 	assert_int_equal(next_event(lot, 0), 0);
 	/* One that is parked with its deadline passed is due at once. */
 	park(lot, c[1], PARKED_DRAIN, 1);
 	assert_int_equal(next_event(lot, PATIENCE_MS), LOT_TIMER_TAG);
-	assert_ptr_equal(lot_claim_expired(lot, &reason), c[1]);
+	assert_ptr_equal(connection_claim_expired(lot, &reason), c[1]);
 	assert_int_equal(reason, PARKED_DRAIN);
 	park(lot, c[1], PARKED_DRAIN, 0);
 	assert_int_equal(next_event(lot, PATIENCE_MS), LOT_TIMER_TAG);
-	assert_ptr_equal(lot_claim_expired(lot, &reason), c[1]);
+	assert_ptr_equal(connection_claim_expired(lot, &reason), c[1]);
 	lot_free(lot);
 }
 
@@ -346,7 +346,7 @@ test_hold(void **state)
 {
 	struct lot *lot = new_lot(2);
 	struct connection *c = open_one(lot);
-	connection_handle handle = connection_name(c);
+	connection_handle handle = lot_name(c);
 	enum parked reason;
 
 	(void)state;
@@ -363,7 +363,7 @@ test_hold(void **state)
 	assert_false(connection_park(lot, c, PARKED_HEAD, EPOLLIN, 1));
 	assert_int_equal(lot_count(lot, PARKED_HEAD), 0);
 	assert_null(connection_claim(lot, handle, &any, &reason));
-	assert_null(lot_claim_expired(lot, &reason));
+	assert_null(connection_claim_expired(lot, &reason));
 	connection_close(lot, c);
 	lot_free(lot);
 }
@@ -387,17 +387,17 @@ test_half_heads(void **state)
 		park(lot, c[i], PARKED_HEAD, NONE);
 		assert_int_equal(lot_half_heads_full(lot), i == 2);
 	}
-	assert_ptr_equal(lot_claim_oldest(lot, PARKED_HEAD), c[0]);
+	assert_ptr_equal(connection_claim_oldest(lot, PARKED_HEAD), c[0]);
 	assert_false(lot_half_heads_full(lot));
 	/* Only half heads count. */
 	park(lot, c[0], PARKED_BODY, NONE);
 	assert_false(lot_half_heads_full(lot));
-	connection_claim(lot, connection_name(c[0]), &any, &reason);
+	connection_claim(lot, lot_name(c[0]), &any, &reason);
 	/* What it grew or shrank to meanwhile is what counts. */
 	buf_release(&c[0]->in);
 	park(lot, c[0], PARKED_HEAD, NONE);
 	assert_false(lot_half_heads_full(lot));
-	connection_claim(lot, connection_name(c[1]), &any, &reason);
+	connection_claim(lot, lot_name(c[1]), &any, &reason);
 	buf_reserve(&c[1]->in, 60000);
 	park(lot, c[1], PARKED_HEAD, NONE);
 	assert_true(lot_half_heads_full(lot));

@@ -54,15 +54,15 @@ want(struct contest *k, size_t how)
 	case 0:
 		return connection_claim(k->lot, k->handle, &any, &reason);
 	case 1:
-		return lot_claim_expired(k->lot, &reason);
+		return connection_claim_expired(k->lot, &reason);
 	case 2:
-		return lot_claim_oldest(k->lot, PARKED_BODY);
+		return connection_claim_oldest(k->lot, PARKED_BODY);
 	default:
 		/* Its event, or the timer's, or none any more. */
 		if (epoll_wait(lot_epoll(k->lot), &event, 1, 0) != 1)
 			return NULL;
 		if (event.data.u64 == LOT_TIMER_TAG)
-			return lot_claim_expired(k->lot, &reason);
+			return connection_claim_expired(k->lot, &reason);
 		return connection_claim(k->lot, event.data.u64, &any, &reason);
 	}
 }
@@ -114,7 +114,7 @@ test_one_winner(void **state)
 	}
 	c = open_one(k.lot);
 	for (int round = 0; round < 2000; round++) {
-		k.handle = connection_name(c);
+		k.handle = lot_name(c);
 		atomic_store(&k.winners, 0);
 		assert_true(connection_park(k.lot, c, PARKED_BODY, EPOLLIN, 1));
 		pthread_barrier_wait(&k.ready);
@@ -171,8 +171,7 @@ give_up(struct churn *ch, struct connection *c, unsigned *seed)
 	    draw_below(seed, 3) == 0 ? NONE : (int64_t)draw_below(seed, 1000);
 
 	if (draw_below(seed, 4) != 0)
-		atomic_store(
-		    &ch->name[draw_below(seed, NAMES)], connection_name(c));
+		atomic_store(&ch->name[draw_below(seed, NAMES)], lot_name(c));
 	atomic_fetch_sub(&ch->owners[c->index], 1);
 	if (draw_below(seed, 3) == 0)
 		connection_close(ch->lot, c);
@@ -186,7 +185,7 @@ claim_named(struct churn *ch, uint64_t name)
 	enum parked reason;
 	struct connection *c = connection_claim(ch->lot, name, &any, &reason);
 
-	if (c != NULL && connection_name(c) != name)
+	if (c != NULL && lot_name(c) != name)
 		atomic_fetch_add(&ch->strangers, 1);
 	return c;
 }
@@ -199,9 +198,9 @@ claim_somehow(struct churn *ch, unsigned *seed)
 
 	switch (draw_below(seed, 6)) {
 	case 0:
-		return lot_claim_expired(ch->lot, &reason);
+		return connection_claim_expired(ch->lot, &reason);
 	case 1:
-		return lot_claim_oldest(
+		return connection_claim_oldest(
 		    ch->lot, (enum parked)(1 + draw_below(seed, 5)));
 	case 2:
 		if (epoll_wait(lot_epoll(ch->lot), &event, 1, 0) != 1 ||
@@ -263,7 +262,7 @@ test_churn(void **state)
 		struct connection *c;
 
 		left += lot_count(ch.lot, reason);
-		while ((c = lot_claim_oldest(ch.lot, reason)) != NULL) {
+		while ((c = connection_claim_oldest(ch.lot, reason)) != NULL) {
 			connection_close(ch.lot, c);
 			left--;
 		}
