@@ -13,6 +13,7 @@
 #include "config/load.h"
 #include "config/option.h"
 #include "config/value.h"
+#include "config/source_load.h"
 
 /* One option: what the file says, else its default. */
 static void
@@ -169,7 +170,7 @@ config_load(const char *file, config_report *report, void *context)
 
 	findings_init(&l.findings);
 	source_init(&l.source, &l.findings);
-	source_read(&l.source, file);
+	source_load(&l.source, file);
 	if (l.config == NULL)
 		l.findings.failed = true;
 	else if (l.source.section != NULL || l.findings.errors == 0)

@@ -1,10 +1,10 @@
 /*
- * source: the text of a configuration, read with inih.
+ * source: a configuration as it is written: sections and their entries.
  *
- * source_read reads a file and all it includes into sections and entries,
- * and puts whatever is wrong with the text, with a section's or an option's
- * name, or given twice, into the findings. What the values mean is not its
- * concern, but for ${NAME}, which is the environment's, and `include`.
+ * source_load fills it from a file and all it includes, and puts whatever is
+ * wrong with the text, with a section's or an option's name, or given twice,
+ * into the findings. What the values mean is not its concern, but for
+ * ${NAME}, which is the environment's, and `include`.
  *
  * A section of a fixed name may stand once in each file; they are one. A
  * limit or a backend stands once in all.
@@ -60,7 +60,6 @@ struct source {
 
 void source_init(struct source *s, struct findings *findings);
 void source_release(struct source *s);
-void source_read(struct source *s, const char *path);
 
 /* NULL: not there. */
 struct source_section *source_find(
