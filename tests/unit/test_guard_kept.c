@@ -159,6 +159,29 @@ test_leftover_max(void **state)
 	    send_leftover(65543, GUARD_LEFTOVER_MAX + 1), GUARD_MALFORMED);
 }
 
+/* Padding is sent as well as anything. */
+static void
+test_leftover_of_padding(void **state)
+{
+	(void)state;
+	for (size_t padding = 255; padding >= 248; padding -= 7) {
+		size_t n = GUARD_LEFTOVER_MAX / (8 + padding);
+		struct guard g;
+		struct buf late;
+
+		buf_init(&late);
+		for (size_t i = 0; i < n; i++)
+			wire_record(&late, 5, OLD_ID, STR_NONE, padding);
+		start_kept(&g);
+		assert_int_equal(feed(&g, buf_str(&late), 777), GUARD_MORE);
+		assert_int_equal(
+		    feed(&g, (struct str){ late.p, 8 + padding }, 777),
+		    GUARD_MALFORMED);
+		guard_release(&g);
+		buf_release(&late);
+	}
+}
+
 /* What was skipped is no part of the head, and begins at 0 each time. */
 static void
 test_leftover_is_no_head(void **state)
@@ -315,6 +338,7 @@ main(void)
 		cmocka_unit_test(test_late_records),
 		cmocka_unit_test(test_too_late),
 		cmocka_unit_test(test_leftover_max),
+		cmocka_unit_test(test_leftover_of_padding),
 		cmocka_unit_test(test_leftover_is_no_head),
 		cmocka_unit_test(test_questions),
 		cmocka_unit_test(test_all_values),
