@@ -20,7 +20,7 @@ BANNED = re.compile(
     r"|mktemp|getwd|setenv|putenv)\s*\(")
 UNFINISHED = re.compile(
     r"\b(T[O]DO|F[I]XME|X[X]X)\b|^\s*#\s*i[f] 0\b|not imp[l]emented")
-MACHINE_PATH = re.compile(r"(?<![\w/.\-}])/(work|farm|root|home/[a-z]+)/")
+MACHINE_PATH = re.compile(r"(?<![\w/.\-}@])/(work|farm|root|home/[a-z]+)/")
 COMMENT_OR_STRING = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
 
