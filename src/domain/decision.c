@@ -77,6 +77,10 @@ prepare(struct decision *d, const struct config *config,
 		case LIMIT_KEY_MISSING:
 			stop(d, DECISION_FORBIDDEN, l);
 			return false;
+		case LIMIT_KEY_TWICE:
+			stop(d, DECISION_AMBIGUOUS, l);
+			d->reason = "a param of its key has two values";
+			return false;
 		case LIMIT_CLOSED:
 			refuse(d, l, &closed);
 			return false;

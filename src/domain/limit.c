@@ -131,6 +131,25 @@ make_tag(const struct config_limit *l, const struct config_store *store,
 	return key_tag(store->hasher, values, l->key.n, plain, tag) > 0;
 }
 
+/*
+ * X-Api-Key beside X_Api_Key are one param given twice: applications differ
+ * in which one they take, so neither may choose the count.
+ */
+static bool
+is_ambiguous(const struct key *key, const struct subject *s)
+{
+	for (size_t i = 0; i < key->n; i++)
+		for (size_t k = 0; k < key->part[i].n; k++) {
+			const struct key_alternative *a =
+			    &key->part[i].alternative[k];
+
+			if (a->source == KEY_HEADER &&
+			    params_disagree(s->params, str_of(a->name)))
+				return true;
+		}
+	return false;
+}
+
 static char
 algorithm_letter(enum algorithm algorithm)
 {
@@ -195,6 +214,8 @@ limit_prepare(const struct config_limit *limit,
 	*n = 0;
 	if (limit->rates.kind == RATES_UNLIMITED || !applies(limit, subject))
 		return LIMIT_SKIPPED;
+	if (is_ambiguous(&limit->key, subject))
+		return LIMIT_KEY_TWICE;
 	if (!make_tag(limit, store, subject, arena, tag, &missing))
 		return LIMIT_FAILED;
 	if (missing)

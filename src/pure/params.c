@@ -19,3 +19,15 @@ params_count(const struct params *params, struct str name)
 			count++;
 	return count;
 }
+
+bool
+params_disagree(const struct params *params, struct str name)
+{
+	struct str first = params_get(params, name);
+
+	for (size_t i = 0; i < params->n; i++)
+		if (str_eq(params->at[i].name, name) &&
+		    !str_eq(params->at[i].value, first))
+			return true;
+	return false;
+}

@@ -24,5 +24,7 @@ struct params {
 struct str params_get(const struct params *params, struct str name);
 /* How many there are of that name. */
 size_t params_count(const struct params *params, struct str name);
+/* Are there two of that name with different values? */
+bool params_disagree(const struct params *params, struct str name);
 
 #endif

@@ -73,6 +73,8 @@ answer_refusal(struct connection *c)
 		return answer_send(c, 429, ANSWER_NO_RETRY);
 	case DECISION_FORBIDDEN:
 		return answer_send(c, 403, ANSWER_NO_RETRY);
+	case DECISION_AMBIGUOUS:
+		return answer_send(c, 400, ANSWER_NO_RETRY);
 	case DECISION_OUTAGE:
 	case DECISION_UNLIMITED:
 	case DECISION_ALLOWED:

@@ -86,6 +86,8 @@ lot_free(struct lot *lot)
 	for (size_t i = 0; lot->table != NULL && i < lot->made; i++) {
 		struct connection *c = lot->table[i];
 
+		if (c == NULL)
+			break;
 		if (c->fd >= 0)
 			close(c->fd);
 		buf_release(&c->in);

@@ -64,6 +64,7 @@ count(const struct request *r)
 		break;
 	case DECISION_REFUSED:
 	case DECISION_FORBIDDEN:
+	case DECISION_AMBIGUOUS:
 		counter_add(COUNTER_requests_refused, 1);
 		break;
 	case DECISION_OUTAGE:
@@ -88,8 +89,8 @@ log_numbers(struct log_line *line, const struct decision *d)
 		log_number(line, "remaining", d->verdict.remaining);
 	if (d->kind == DECISION_REFUSED)
 		log_number(line, "retry_us", d->retry_us);
-	if (d->outage)
-		log_text(line, "outage",
+	if (d->outage || d->reason != NULL)
+		log_text(line, d->outage ? "outage" : "reason",
 		    d->reason == NULL ? "no answer" : d->reason);
 	log_number(line, "store_us", d->store_wait_us);
 }

@@ -217,6 +217,7 @@ test_names(void **state)
 	struct bulkhead *b = bulkhead_new(10);
 	struct gate *one = bulkhead_open_gate(b, "a", 1, 1);
 	struct gate *other = bulkhead_open_gate(b, "b", 1, 1);
+	struct gate *third = bulkhead_open_gate(b, "c", 1, 1);
 	struct gate *again = bulkhead_open_gate(b, "a", 1, 1);
 	struct waiter w;
 
@@ -229,7 +230,13 @@ test_names(void **state)
 	bulkhead_leave(b, again);
 	expect_next(b, 2, again);
 	bulkhead_leave(b, again);
+	/* One goes, the others keep their names. */
 	bulkhead_close_gate(b, other);
+	assert_ptr_equal(bulkhead_open_gate(b, "c", 1, 1), third);
+	assert_ptr_equal(bulkhead_open_gate(b, "a", 1, 1), again);
+	bulkhead_close_gate(b, third);
+	bulkhead_close_gate(b, third);
+	bulkhead_close_gate(b, again);
 	bulkhead_close_gate(b, again);
 	again = bulkhead_open_gate(b, "a", 1, 1);
 	assert_int_equal(enter(b, again, &w, 1), BULKHEAD_IN);

@@ -248,7 +248,7 @@ static void
 tell(const struct decision *d, struct buf *out)
 {
 	static const char *const kinds[] = { "unlimited", "allowed", "refused",
-		"forbidden", "outage" };
+		"forbidden", "ambiguous", "outage" };
 	bool passes =
 	    d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
 

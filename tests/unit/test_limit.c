@@ -105,11 +105,25 @@ static const struct row table[] = {
 	    IP "REQUEST_URI=/login\nSCRIPT_NAME=/index.php\nPATH_INFO=/login",
 	    YES },
 	{ R "path = /login", IP "REQUEST_URI=/x\nSCRIPT_NAME=/login", YES },
+	/* X-K beside X_K: no application is known to take this one. */
+	{ R "key = header:X-K\nmissing_key = skip",
+	    IP "HTTP_X_K=one\nHTTP_X_K=two", LIMIT_KEY_TWICE },
+	{ R "key = header:X-K\nmissing_key = skip",
+	    IP "HTTP_X_K=\nHTTP_X_K=two", LIMIT_KEY_TWICE },
+	{ R "key = client+header:X-K|host\nmissing_key = skip",
+	    IP "HTTP_X_K=one\nHTTP_X_K=two", LIMIT_KEY_TWICE },
+	{ R "key = header:X-K\nmissing_key = skip",
+	    IP "HTTP_X_K=one\nHTTP_X_K=one", YES },
+	{ R "key = host", IP "HTTP_X_K=one\nHTTP_X_K=two", YES },
 	/* What an application behind /index.php routes by. */
 	{ R "path = /login",
 	    IP "REQUEST_URI=/index.php/login\n"
 	       "SCRIPT_NAME=/index.php\nPATH_INFO=//login",
 	    YES },
+	{ R "path = /login",
+	    IP "REQUEST_URI=/index.php/x\n"
+	       "SCRIPT_NAME=/index.php\nPATH_INFO=/x",
+	    NO },
 	{ R "path = /login\nexcept_path = /login",
 	    IP "REQUEST_URI=/index.php/login\n"
 	       "SCRIPT_NAME=/index.php\nPATH_INFO=/login",

@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,6 +128,35 @@ test_unix(void **state)
 	close(far);
 	close(fd);
 	unlink(PATH);
+}
+
+/* Owner and group are each given, or left. */
+static void
+test_owner(void **state)
+{
+	static const struct net_unix_options table[] = {
+		{ 0600, 1, (gid_t)-1 },
+		{ 0600, (uid_t)-1, 2 },
+		{ 0600, 3, 4 },
+	};
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < 3; i++) {
+		struct err err;
+		struct stat st;
+		int fd = net_listen_unix(PATH, &table[i], &err);
+
+		assert_true(fd >= 0);
+		assert_int_equal(stat(PATH, &st), 0);
+		assert_int_equal(
+		    st.st_uid, table[i].uid == (uid_t)-1 ? 0 : table[i].uid);
+		assert_int_equal(st.st_gid,
+		    table[i].gid == (gid_t)-1 ? getegid() : table[i].gid);
+		close(fd);
+		unlink(PATH);
+	}
 }
 
 /* What nobody answers on is replaced; what somebody does is not. */
@@ -432,6 +462,35 @@ test_wait(void **state)
 	close(pipe_fd[0]);
 }
 
+static void
+on_alarm(int signal)
+{
+	(void)signal;
+}
+
+/* A signal is no event and does not end the wait. */
+static void
+test_wait_and_signals(void **state)
+{
+	const struct sigaction action = { .sa_handler = on_alarm };
+	const struct itimerval often = { { 0, 2000 }, { 0, 2000 } };
+	const struct itimerval never = { { 0, 0 }, { 0, 0 } };
+	int64_t before = clock_mono_us();
+	int pipe_fd[2];
+	bool seen;
+
+	(void)state;
+	assert_int_equal(pipe2(pipe_fd, O_CLOEXEC), 0);
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	seen = net_wait(pipe_fd[0], POLLIN, before + 20000);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_false(seen);
+	assert_in_range(clock_mono_us() - before, 20000, PATIENCE_US);
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
+}
+
 static int
 enter(void **state)
 {
@@ -452,6 +511,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_address_unix),
 		cmocka_unit_test(test_unix),
+		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_stale_and_live),
 		cmocka_unit_test(test_busy_is_live),
 		cmocka_unit_test(test_other_type_is_live),
@@ -462,6 +522,7 @@ main(void)
 		cmocka_unit_test(test_connect_waits),
 		cmocka_unit_test(test_tcp),
 		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_wait_and_signals),
 	};
 
 	return cmocka_run_group_tests_name("net", tests, enter, leave);

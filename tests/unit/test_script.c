@@ -49,98 +49,111 @@ struct row {
 #define AS_IT_IS  NULL, NULL, NULL
 
 static const struct row table[] = {
-	{ FILE_IS "@/root/x.cgi", OK, "@/root/x.cgi", AS_IT_IS },
-	{ FILE_IS "@/root/sub/y.cgi", OK, "@/root/sub/y.cgi", AS_IT_IS },
-	{ FILE_IS "@/root/./sub//../x.cgi", OK, "@/root/x.cgi", AS_IT_IS },
+	{ FILE_IS "@/cgi/x.cgi", OK, "@/cgi/x.cgi", AS_IT_IS },
+	{ FILE_IS "@/cgi/sub/y.cgi", OK, "@/cgi/sub/y.cgi", AS_IT_IS },
+	{ FILE_IS "@/cgi/./sub//../x.cgi", OK, "@/cgi/x.cgi", AS_IT_IS },
 	/* Apache leaves the proxy's name in front (PR 59618 and others). */
-	{ FILE_IS "proxy:fcgi://localhost:9000@/root/x.cgi", OK, "@/root/x.cgi",
+	{ FILE_IS "proxy:fcgi://localhost:9000@/cgi/x.cgi", OK, "@/cgi/x.cgi",
 	    AS_IT_IS },
-	{ FILE_IS "proxy:fcgi://[::1]:9000@/root/x.cgi", OK, "@/root/x.cgi",
+	{ FILE_IS "proxy:fcgi://[::1]:9000@/cgi/x.cgi", OK, "@/cgi/x.cgi",
 	    AS_IT_IS },
-	{ FILE_IS "proxy:fcgi://h@/root/x.cgi/i\nSCRIPT_NAME=/x.cgi/i", OK,
-	    "@/root/x.cgi", "/x.cgi", "/i", NULL },
-	{ FILE_IS "proxy:unix:/run/s.sock|fcgi://localhost@/root/x.cgi", OK,
-	    "@/root/x.cgi", AS_IT_IS },
+	{ FILE_IS "proxy:fcgi://h@/cgi/x.cgi/i\nSCRIPT_NAME=/x.cgi/i", OK,
+	    "@/cgi/x.cgi", "/x.cgi", "/i", NULL },
+	{ FILE_IS "proxy:unix:/run/s.sock|fcgi://localhost@/cgi/x.cgi", OK,
+	    "@/cgi/x.cgi", AS_IT_IS },
 	{ FILE_IS "proxy:fcgi://localhost:9000", MISSING },
 	{ FILE_IS "proxy:", MISSING },
-	{ FILE_IS "proxy:fcgi:@/root/x.cgi", MISSING },
+	{ FILE_IS "proxy:fcgi:@/cgi/x.cgi", MISSING },
 
 	/* PATH_INFO is what is behind the file. */
-	{ FILE_IS "@/root/x.cgi/a/b\nSCRIPT_NAME=/x.cgi/a/b", OK,
-	    "@/root/x.cgi", "/x.cgi", "/a/b", NULL },
-	{ FILE_IS "@/root/x.cgi/a/b\nSCRIPT_NAME=/x.cgi\nPATH_INFO=/a/b", OK,
-	    "@/root/x.cgi", "/x.cgi", "/a/b", NULL },
-	{ FILE_IS "@/root/x.cgi/\nSCRIPT_NAME=/x.cgi/", OK, "@/root/x.cgi",
+	{ FILE_IS "@/cgi/x.cgi/a/b\nSCRIPT_NAME=/x.cgi/a/b", OK, "@/cgi/x.cgi",
+	    "/x.cgi", "/a/b", NULL },
+	{ FILE_IS "@/cgi/x.cgi/a/b\nSCRIPT_NAME=/x.cgi\nPATH_INFO=/a/b", OK,
+	    "@/cgi/x.cgi", "/x.cgi", "/a/b", NULL },
+	{ FILE_IS "@/cgi/x.cgi/\nSCRIPT_NAME=/x.cgi/", OK, "@/cgi/x.cgi",
 	    "/x.cgi", "/", NULL },
-	{ FILE_IS "@/root/x.cgi//a\nSCRIPT_NAME=/x.cgi//a", OK, "@/root/x.cgi",
+	{ FILE_IS "@/cgi/x.cgi//a\nSCRIPT_NAME=/x.cgi//a", OK, "@/cgi/x.cgi",
 	    "/x.cgi", "//a", NULL },
-	{ FILE_IS "@/root/x.cgi/../../etc\nSCRIPT_NAME=/x.cgi/../../etc", OK,
-	    "@/root/x.cgi", "/x.cgi", "/../../etc", NULL },
+	{ FILE_IS "@/cgi/x.cgi/../../etc\nSCRIPT_NAME=/x.cgi/../../etc", OK,
+	    "@/cgi/x.cgi", "/x.cgi", "/../../etc", NULL },
 	/* The web server has split it itself. */
-	{ FILE_IS "@/root/x.cgi\nSCRIPT_NAME=/x.cgi\nPATH_INFO=/a", OK,
-	    "@/root/x.cgi", AS_IT_IS },
+	{ FILE_IS "@/cgi/x.cgi\nSCRIPT_NAME=/x.cgi\nPATH_INFO=/a", OK,
+	    "@/cgi/x.cgi", AS_IT_IS },
+
+	{ FILE_IS "@/root/x.cgi/a\nPATH_INFO=/a", OK, "@/root/x.cgi", "", "/a",
+	    NULL },
+	/* A script of another name than the URL has (an Alias). */
+	{ FILE_IS "@/root/x.cgi/a\nSCRIPT_NAME=/alias", OK, "@/root/x.cgi",
+	    "/alias", "/a", NULL },
+	/* It is what counts, allowed or not. */
+	{ FILE_IS "@/root/x.cgi\nDOCUMENT_ROOT=@/root\n"
+		  "SCRIPT_NAME=/sub/y.cgi",
+	    OK, "@/root/x.cgi", AS_IT_IS },
+	{ FILE_IS "@/outside/z.cgi\nDOCUMENT_ROOT=@/root\n"
+		  "SCRIPT_NAME=/x.cgi",
+	    FORBIDDEN },
 
 	/* Where it names no file, DOCUMENT_ROOT and the URL do. */
-	{ "DOCUMENT_ROOT=@/root\nSCRIPT_NAME=/sub/y.cgi", OK,
-	    "@/root/sub/y.cgi", "/sub/y.cgi", "", NULL },
-	{ "DOCUMENT_ROOT=@/root\nSCRIPT_NAME=/sub/y.cgi/a\nPATH_INFO=/b", OK,
-	    "@/root/sub/y.cgi", "/sub/y.cgi", "/a/b", NULL },
-	{ "DOCUMENT_ROOT=@/root\nPATH_INFO=/x.cgi/b", OK, "@/root/x.cgi",
+	{ "DOCUMENT_ROOT=@/cgi\nSCRIPT_NAME=/sub/y.cgi", OK, "@/cgi/sub/y.cgi",
+	    "/sub/y.cgi", "", NULL },
+	{ "DOCUMENT_ROOT=@/cgi\nSCRIPT_NAME=/sub/y.cgi/a\nPATH_INFO=/b", OK,
+	    "@/cgi/sub/y.cgi", "/sub/y.cgi", "/a/b", NULL },
+	{ "DOCUMENT_ROOT=@/cgi\nPATH_INFO=/x.cgi/b", OK, "@/cgi/x.cgi",
 	    "/x.cgi", "/b", NULL },
-	{ FILE_IS "@/root/none\nDOCUMENT_ROOT=@/root\nSCRIPT_NAME=/x.cgi", OK,
-	    "@/root/x.cgi", "/x.cgi", "", NULL },
-	{ FILE_IS "x.cgi\nDOCUMENT_ROOT=@/root\nSCRIPT_NAME=/x.cgi", OK,
-	    "@/root/x.cgi", "/x.cgi", "", NULL },
-	{ FILE_IS "@/root/sub\nDOCUMENT_ROOT=@/root\nSCRIPT_NAME=/sub\n"
+	{ FILE_IS "@/cgi/none\nDOCUMENT_ROOT=@/cgi\nSCRIPT_NAME=/x.cgi", OK,
+	    "@/cgi/x.cgi", "/x.cgi", "", NULL },
+	{ FILE_IS "x.cgi\nDOCUMENT_ROOT=@/cgi\nSCRIPT_NAME=/x.cgi", OK,
+	    "@/cgi/x.cgi", "/x.cgi", "", NULL },
+	{ FILE_IS "@/cgi/sub\nDOCUMENT_ROOT=@/cgi\nSCRIPT_NAME=/sub\n"
 		  "PATH_INFO=/y.cgi",
-	    OK, "@/root/sub/y.cgi", "/sub/y.cgi", "", NULL },
+	    OK, "@/cgi/sub/y.cgi", "/sub/y.cgi", "", NULL },
 
 	/* 404 */
 	{ "", MISSING },
 	{ FILE_IS "", MISSING },
-	{ FILE_IS "@/root/none.cgi", MISSING },
-	{ FILE_IS "@/root/sub/none.cgi/x.cgi", MISSING },
+	{ FILE_IS "@/cgi/none.cgi", MISSING },
+	{ FILE_IS "@/cgi/sub/none.cgi/x.cgi", MISSING },
 	{ FILE_IS "x.cgi", MISSING },
-	{ FILE_IS "../root/x.cgi", MISSING },
+	{ FILE_IS "../cgi/x.cgi", MISSING },
 	{ FILE_IS "/", FORBIDDEN },
-	{ FILE_IS "@/root/dangling", MISSING },
-	{ FILE_IS "@/root/loop", MISSING },
-	{ "DOCUMENT_ROOT=root\nSCRIPT_NAME=/x.cgi", MISSING },
-	{ "DOCUMENT_ROOT=@/root", MISSING },
-	{ FILE_IS "@/root/sub\nDOCUMENT_ROOT=@/root\nSCRIPT_NAME=/sub\n"
+	{ FILE_IS "@/cgi/dangling", MISSING },
+	{ FILE_IS "@/cgi/loop", MISSING },
+	{ "DOCUMENT_ROOT=cgi\nSCRIPT_NAME=/x.cgi", MISSING },
+	{ "DOCUMENT_ROOT=@/cgi", MISSING },
+	{ FILE_IS "@/cgi/sub\nDOCUMENT_ROOT=@/cgi\nSCRIPT_NAME=/sub\n"
 		  "PATH_INFO=/none.cgi",
 	    MISSING },
 	/* 403 */
-	{ FILE_IS "@/root/sub", FORBIDDEN },
-	{ FILE_IS "@/root/sub/", FORBIDDEN },
-	{ FILE_IS "@/root", FORBIDDEN },
-	{ FILE_IS "@/root/plain.txt", FORBIDDEN },
-	{ FILE_IS "@/root/fifo", FORBIDDEN },
+	{ FILE_IS "@/cgi/sub", FORBIDDEN },
+	{ FILE_IS "@/cgi/sub/", FORBIDDEN },
+	{ FILE_IS "@/cgi", FORBIDDEN },
+	{ FILE_IS "@/cgi/plain.txt", FORBIDDEN },
+	{ FILE_IS "@/cgi/fifo", FORBIDDEN },
 	{ FILE_IS "/dev/null", FORBIDDEN },
 
 	/* What lies outside, by whatever way. */
 	{ FILE_IS "@/outside/z.cgi", FORBIDDEN },
-	{ FILE_IS "@/root/../outside/z.cgi", FORBIDDEN },
-	{ FILE_IS "@/root-evil/z.cgi", FORBIDDEN },
-	{ FILE_IS "@/root/link-out.cgi", FORBIDDEN },
-	{ FILE_IS "@/root/dir-out/z.cgi", FORBIDDEN },
-	{ FILE_IS "@/root/dir-out/z.cgi/info", FORBIDDEN },
+	{ FILE_IS "@/cgi/../outside/z.cgi", FORBIDDEN },
+	{ FILE_IS "@/cgi-evil/z.cgi", FORBIDDEN },
+	{ FILE_IS "@/cgi/link-out.cgi", FORBIDDEN },
+	{ FILE_IS "@/cgi/dir-out/z.cgi", FORBIDDEN },
+	{ FILE_IS "@/cgi/dir-out/z.cgi/info", FORBIDDEN },
 	{ "DOCUMENT_ROOT=@/outside\nSCRIPT_NAME=/z.cgi", FORBIDDEN },
-	{ "DOCUMENT_ROOT=@/root\nSCRIPT_NAME=/../outside/z.cgi", FORBIDDEN },
+	{ "DOCUMENT_ROOT=@/cgi\nSCRIPT_NAME=/../outside/z.cgi", FORBIDDEN },
 	{ FILE_IS "/bin/sh", FORBIDDEN },
 	/* A link that stays inside, or leads in, is as what it names. */
-	{ FILE_IS "@/root/link-in.cgi", OK, "@/root/sub/y.cgi", AS_IT_IS },
-	{ FILE_IS "@/way-in/x.cgi", OK, "@/root/x.cgi", AS_IT_IS },
+	{ FILE_IS "@/cgi/link-in.cgi", OK, "@/cgi/sub/y.cgi", AS_IT_IS },
+	{ FILE_IS "@/way-in/x.cgi", OK, "@/cgi/x.cgi", AS_IT_IS },
 
 	/* An interpreter reads, and need not be able to execute. */
-	{ FILE_IS "@/root/s.py", OK, "@/root/s.py", NULL, NULL,
+	{ FILE_IS "@/cgi/s.py", OK, "@/cgi/s.py", NULL, NULL,
 	    "/usr/bin/python3" },
-	{ FILE_IS "@/root/s.py/a\nSCRIPT_NAME=/s.py/a", OK, "@/root/s.py",
+	{ FILE_IS "@/cgi/s.py/a\nSCRIPT_NAME=/s.py/a", OK, "@/cgi/s.py",
 	    "/s.py", "/a", "/usr/bin/python3" },
-	{ FILE_IS "@/root/link.txt", OK, "@/root/s.py", NULL, NULL,
+	{ FILE_IS "@/cgi/link.txt", OK, "@/cgi/s.py", NULL, NULL,
 	    "/usr/bin/python3" },
-	{ FILE_IS "@/root/s.pyc", FORBIDDEN },
-	{ FILE_IS "@/root/d.py/plain", FORBIDDEN },
+	{ FILE_IS "@/cgi/s.pyc", FORBIDDEN },
+	{ FILE_IS "@/cgi/d.py/plain", FORBIDDEN },
 	{ FILE_IS "@/outside/o.py", FORBIDDEN },
 };
 
@@ -197,7 +210,7 @@ load_root(const char *root)
 static void
 test_table(void **state)
 {
-	struct config *config = load_root("@/root");
+	struct config *config = load_root("@/cgi");
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++)
@@ -214,11 +227,10 @@ test_roots(void **state)
 		struct row row;
 	} rows[] = {
 		{ "@/way-in",
-		    { FILE_IS "@/root/x.cgi", OK, "@/root/x.cgi", AS_IT_IS } },
-		{ "@/root/",
-		    { FILE_IS "@/way-in/x.cgi", OK, "@/root/x.cgi",
-			AS_IT_IS } },
-		{ "@/root/sub", { FILE_IS "@/root/x.cgi", FORBIDDEN } },
+		    { FILE_IS "@/cgi/x.cgi", OK, "@/cgi/x.cgi", AS_IT_IS } },
+		{ "@/cgi/",
+		    { FILE_IS "@/way-in/x.cgi", OK, "@/cgi/x.cgi", AS_IT_IS } },
+		{ "@/cgi/sub", { FILE_IS "@/cgi/x.cgi", FORBIDDEN } },
 		{ "/",
 		    { FILE_IS "@/outside/z.cgi", OK, "@/outside/z.cgi",
 			AS_IT_IS } },
@@ -237,7 +249,7 @@ test_roots(void **state)
 static void
 test_long_names(void **state)
 {
-	struct config *config = load_root("@/root");
+	struct config *config = load_root("@/cgi");
 
 	(void)state;
 	for (int slashes = 0; slashes < 2; slashes++) {
@@ -247,7 +259,7 @@ test_long_names(void **state)
 		struct buf text;
 
 		buf_init(&text);
-		buf_addf(&text, "SCRIPT_FILENAME=%s/root/x.cgi/", base);
+		buf_addf(&text, "SCRIPT_FILENAME=%s/cgi/x.cgi/", base);
 		while (text.len < 65000)
 			buf_add_char(&text, slashes ? '/' : 'a');
 		buf_addf(&text, "\nSCRIPT_NAME=/%c", '\0');
@@ -275,24 +287,24 @@ setup(void **state)
 	arena_init(&arena);
 	if (failed || realpath(".", base) == NULL)
 		return 1;
-	failed = mkdir("root", 0755) | mkdir("root/sub", 0755) |
-	    mkdir("root/d.py", 0755) | mkdir("outside", 0755) |
-	    mkdir("root-evil", 0755) | mkfifo("root/fifo", 0755);
-	make_file("root/x.cgi", 0755);
-	make_file("root/sub/y.cgi", 0755);
-	make_file("root/plain.txt", 0644);
-	make_file("root/s.py", 0644);
-	make_file("root/s.pyc", 0644);
-	make_file("root/d.py/plain", 0644);
+	failed = mkdir("cgi", 0755) | mkdir("cgi/sub", 0755) |
+	    mkdir("cgi/d.py", 0755) | mkdir("outside", 0755) |
+	    mkdir("cgi-evil", 0755) | mkfifo("cgi/fifo", 0755);
+	make_file("cgi/x.cgi", 0755);
+	make_file("cgi/sub/y.cgi", 0755);
+	make_file("cgi/plain.txt", 0644);
+	make_file("cgi/s.py", 0644);
+	make_file("cgi/s.pyc", 0644);
+	make_file("cgi/d.py/plain", 0644);
 	make_file("outside/z.cgi", 0755);
 	make_file("outside/o.py", 0755);
-	make_file("root-evil/z.cgi", 0755);
-	return failed | symlink("../outside/z.cgi", "root/link-out.cgi") |
-	    symlink("../outside", "root/dir-out") |
-	    symlink("sub/y.cgi", "root/link-in.cgi") |
-	    symlink("s.py", "root/link.txt") |
-	    symlink("nowhere", "root/dangling") | symlink("loop", "root/loop") |
-	    symlink("root", "way-in");
+	make_file("cgi-evil/z.cgi", 0755);
+	return failed | symlink("../outside/z.cgi", "cgi/link-out.cgi") |
+	    symlink("../outside", "cgi/dir-out") |
+	    symlink("sub/y.cgi", "cgi/link-in.cgi") |
+	    symlink("s.py", "cgi/link.txt") |
+	    symlink("nowhere", "cgi/dangling") | symlink("loop", "cgi/loop") |
+	    symlink("cgi", "way-in");
 }
 
 static int

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "draw.h"
@@ -145,6 +147,37 @@ test_failure(void **state)
 	}
 }
 
+/* A disk that is full, by way of the largest file there may be. */
+static void
+test_disk_full(void **state)
+{
+	struct spool_limits l = limits(2000, 4096);
+	struct rlimit old, small;
+	char bytes[1000] = "";
+	struct spool s;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	for (rlim_t size = 1500; size <= 2500; size += 1000) {
+		small = (struct rlimit){ size, old.rlim_max };
+		spool_init(&s);
+		assert_int_equal(spool_add(&s, &l, bytes, 1000), SPOOL_OK);
+		assert_int_equal(spool_add(&s, &l, bytes, 1000), SPOOL_OK);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+		assert_int_equal(spool_add(&s, &l, bytes, 1000), SPOOL_FAILED);
+		assert_int_equal(errno, EFBIG);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+		assert_int_equal(s.bytes, 2000);
+		spool_release(&s);
+	}
+	/* Nothing of it has stayed in the total. */
+	spool_init(&s);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(spool_add(&s, &l, bytes, 1000), SPOOL_OK);
+	spool_release(&s);
+}
+
 static void *
 spool_and_release(void *context)
 {
@@ -248,6 +281,7 @@ main(void)
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_total),
 		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_disk_full),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_drawn),
 	};

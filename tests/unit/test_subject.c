@@ -55,6 +55,7 @@ test_text(void **state)
 		{ "REQUEST_METHOD=get\n", "get", "", "/", "/" },
 		{ "HTTP_HOST=example.org.\n", "", "example.org", "/", "/" },
 		{ "HTTP_HOST=EXAMPLE.org.:80\n", "", "example.org", "/", "/" },
+		{ "HTTP_HOST=AZ@[`az\n", "", "az@[`az", "/", "/" },
 		{ "HTTP_HOST=.\n", "", ".", "/", "/" },
 		{ "HTTP_HOST=:80\n", "", "", "/", "/" },
 		{ "HTTP_HOST=[2001:DB8::1]:8080\n", "", "[2001:db8::1]", "/",
