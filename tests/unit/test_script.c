@@ -80,16 +80,16 @@ static const struct row table[] = {
 	{ FILE_IS "@/cgi/x.cgi\nSCRIPT_NAME=/x.cgi\nPATH_INFO=/a", OK,
 	    "@/cgi/x.cgi", AS_IT_IS },
 
-	{ FILE_IS "@/root/x.cgi/a\nPATH_INFO=/a", OK, "@/root/x.cgi", "", "/a",
+	{ FILE_IS "@/cgi/x.cgi/a\nPATH_INFO=/a", OK, "@/cgi/x.cgi", "", "/a",
 	    NULL },
 	/* A script of another name than the URL has (an Alias). */
-	{ FILE_IS "@/root/x.cgi/a\nSCRIPT_NAME=/alias", OK, "@/root/x.cgi",
+	{ FILE_IS "@/cgi/x.cgi/a\nSCRIPT_NAME=/alias", OK, "@/cgi/x.cgi",
 	    "/alias", "/a", NULL },
 	/* It is what counts, allowed or not. */
-	{ FILE_IS "@/root/x.cgi\nDOCUMENT_ROOT=@/root\n"
+	{ FILE_IS "@/cgi/x.cgi\nDOCUMENT_ROOT=@/cgi\n"
 		  "SCRIPT_NAME=/sub/y.cgi",
-	    OK, "@/root/x.cgi", AS_IT_IS },
-	{ FILE_IS "@/outside/z.cgi\nDOCUMENT_ROOT=@/root\n"
+	    OK, "@/cgi/x.cgi", AS_IT_IS },
+	{ FILE_IS "@/outside/z.cgi\nDOCUMENT_ROOT=@/cgi\n"
 		  "SCRIPT_NAME=/x.cgi",
 	    FORBIDDEN },
 
