@@ -147,6 +147,7 @@ make(struct load *l, const char *file)
 		return;
 	}
 	load_check(l);
+	load_sense(l);
 	load_overlap(l);
 }
 
@@ -226,4 +227,12 @@ config_unref(struct config *config)
 	wipe(config->store.key_secret);
 	arena_release(&config->arena);
 	free(config);
+}
+
+uint64_t
+config_may_block(const struct config_gateway *gateway)
+{
+	uint64_t kept = gateway->threads / 8 < 1 ? 1 : gateway->threads / 8;
+
+	return gateway->threads > kept ? gateway->threads - kept : 1;
 }

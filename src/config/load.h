@@ -37,6 +37,8 @@ struct place load_place_in(
  * max_inflight on the way.
  */
 void load_check(struct load *l);
+/* What is allowed and does nothing: contradictions and dead patterns. */
+void load_sense(struct load *l);
 /* Warns of rates that can never refuse, since another one always does. */
 void load_overlap(struct load *l);
 

@@ -293,12 +293,23 @@ check_type(struct load *l, const struct source_section *section,
 		    &l->findings, &place, "is required with type = fastcgi");
 }
 
+/* 3/4 of the workers, but a place for another backend is left. */
+static uint64_t
+default_inflight(const struct config_gateway *gateway)
+{
+	uint64_t most = config_may_block(gateway);
+	uint64_t usual = gateway->threads * 3 / 4;
+
+	if (usual >= most)
+		usual = most - 1;
+	return usual < 1 ? 1 : usual;
+}
+
 static void
 check_backend(struct load *l, size_t at)
 {
 	const struct source_section *section = l->backend[at];
 	struct config_backend *backend = &l->config->backend[at];
-	uint64_t threads = l->config->gateway.threads;
 
 	if (strcmp(backend->name, "default") != 0 &&
 	    l->config->n_backends > 1 && !load_has(section, "host") &&
@@ -308,7 +319,7 @@ check_backend(struct load *l, size_t at)
 		    "give it host, path or method, or name it default");
 	check_type(l, section, backend);
 	if (!load_has(section, "max_inflight"))
-		backend->max_inflight = threads < 2 ? 1 : threads * 3 / 4;
+		backend->max_inflight = default_inflight(&l->config->gateway);
 }
 
 void

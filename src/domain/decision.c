@@ -59,8 +59,8 @@ stop(struct decision *d, enum decision_kind kind,
 /* false: decided without asking anybody. */
 static bool
 prepare(struct decision *d, const struct config *config,
-    const struct subject *subject, struct arena *arena, struct batch *local,
-    struct batch *shared)
+    const struct config_store *naming, const struct subject *subject,
+    struct arena *arena, struct batch *local, struct batch *shared)
 {
 	struct verdict closed = closed_verdict();
 
@@ -70,7 +70,7 @@ prepare(struct decision *d, const struct config *config,
 		    l->scope == CONFIG_SCOPE_LOCAL ? local : shared;
 		size_t n;
 
-		switch (limit_prepare(l, &config->store, subject, arena,
+		switch (limit_prepare(l, naming, subject, arena,
 		    &b->check[b->n], STORE_CHECKS_MAX - b->n, &n)) {
 		case LIMIT_SKIPPED:
 			continue;
@@ -210,7 +210,8 @@ decision_make(struct decision *d, const struct config *config,
 	struct batch shared = { .n = 0 };
 
 	*d = (struct decision){ .kind = DECISION_UNLIMITED };
-	if (!prepare(d, config, subject, arena, &local, &shared))
+	if (!prepare(
+		d, config, stores->naming, subject, arena, &local, &shared))
 		return;
 	if (local.n > 0) {
 		ask(stores->local, &local);

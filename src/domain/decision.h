@@ -37,10 +37,15 @@ struct decision {
 	const char *reason; /* of that; static text, or NULL */
 };
 
-/* The two places where counts are; shared is NULL where none is needed. */
+/*
+ * The two places where counts are; shared is NULL where none is needed.
+ * naming holds what makes the names of counts (prefix, key_secret): that of
+ * the start, whatever is reloaded, or all counts would begin anew.
+ */
 struct stores {
 	struct store *shared;
 	struct store *local;
+	const struct config_store *naming;
 };
 
 void decision_make(struct decision *d, const struct config *config,

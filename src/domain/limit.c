@@ -6,6 +6,7 @@
 #include "domain/limit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "pure/key.h"
 
@@ -201,6 +202,29 @@ make_check(const struct config_limit *l, const struct rate *rate,
 		.offset_us = offset * 1000,
 	};
 	return true;
+}
+
+static bool
+has_period(const struct config_limit *l, int64_t period_us)
+{
+	for (size_t i = 0; i < l->rates.n; i++)
+		if (l->rates.rate[i].period_us == period_us)
+			return true;
+	return false;
+}
+
+bool
+limit_counts_anew(
+    const struct config_limit *limit, const struct config_limit *next)
+{
+	if (limit->algorithm != next->algorithm ||
+	    limit->scope != next->scope ||
+	    memcmp(&limit->key, &next->key, sizeof(limit->key)) != 0)
+		return true;
+	for (size_t i = 0; i < next->rates.n; i++)
+		if (!has_period(limit, next->rates.rate[i].period_us))
+			return true;
+	return false;
 }
 
 enum limit_state

@@ -19,6 +19,13 @@ enum limit_state {
 	LIMIT_FAILED,      /* no memory, or no room */
 };
 
+/*
+ * Does `next` (of the same name) count under other names than `limit`, so
+ * that its counts begin anew?
+ */
+bool limit_counts_anew(
+    const struct config_limit *limit, const struct config_limit *next);
+
 enum limit_state limit_prepare(const struct config_limit *limit,
     const struct config_store *store, const struct subject *subject,
     struct arena *arena, struct store_check *out, size_t room, size_t *n);

@@ -28,6 +28,7 @@
 #include "process/identity.h"
 #include "process/listener.h"
 #include "process/maintenance.h"
+#include "process/reload.h"
 #include "process/stores.h"
 #include "process/worker.h"
 #include "request/front.h"
@@ -43,6 +44,7 @@
 
 struct server {
 	const char *file;
+	const struct config *started; /* the configuration of the start */
 	struct gateway gateway;
 	struct listeners *listeners;
 	struct workers *workers;
@@ -70,21 +72,6 @@ print_finding(void *context, const char *text, bool warning)
 	(void)context;
 	(void)warning;
 	fprintf(stderr, "sluice: %s\n", text);
-}
-
-static void
-log_finding(void *context, const char *text, bool warning)
-{
-	(void)context;
-	log_event(warning ? LOG_LEVEL_WARN : LOG_LEVEL_ERROR,
-	    warning ? "config_warning" : "config_error", "%s", text);
-}
-
-static bool
-open_log(const struct config_log *log, struct err *err)
-{
-	return log_open(log->target, (enum log_level)log->level,
-	    (enum log_format)log->format, err);
 }
 
 /* One descriptor a connection, one more for its backend. */
@@ -124,15 +111,6 @@ block_signals(sigset_t *set)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-static size_t
-workers_that_may_block(const struct config_gateway *gateway)
-{
-	size_t threads = (size_t)gateway->threads;
-	size_t free_ones = threads / 8 < 1 ? 1 : threads / 8;
-
-	return threads > free_ones ? threads - free_ones : 1;
-}
-
 static bool
 open_gateway(struct gateway *g, struct config *config, struct err *err)
 {
@@ -140,7 +118,7 @@ open_gateway(struct gateway *g, struct config *config, struct err *err)
 
 	pthread_mutex_init(&g->lock, NULL);
 	g->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	g->bulkhead = bulkhead_new(workers_that_may_block(&config->gateway));
+	g->bulkhead = bulkhead_new((size_t)config_may_block(&config->gateway));
 	g->lot = lot_new(
 	    connections_allowed(&config->gateway), HALF_HEADS_BYTES, err);
 	if (g->lot == NULL)
@@ -201,40 +179,6 @@ log_ready(const struct server *s, const struct config *config)
 	if (config->store.kind == CONFIG_STORE_MEMORY)
 		log_event(LOG_LEVEL_INFO, "store_memory",
 		    "memory: counts live in this process alone");
-}
-
-/* ---- reload ------------------------------------------------------ */
-
-static void
-reload(struct server *s)
-{
-	struct config *next = config_load(s->file, log_finding, NULL);
-	struct generation *running = gateway_generation(&s->gateway);
-	struct generation *generation = NULL;
-	struct err err = { "see the lines above" };
-
-	if (next != NULL &&
-	    stores_reload(&s->gateway.stores, running->config, next, &err) &&
-	    open_log(&next->log, &err)) {
-		config_report_restarts(
-		    running->config, next, log_finding, NULL);
-		generation = generation_new(next, s->gateway.bulkhead);
-		if (generation == NULL)
-			err_set(&err, "out of memory");
-		next = NULL;
-	}
-	if (next != NULL)
-		config_unref(next);
-	generation_unref(running);
-	if (generation == NULL) {
-		counter_add(COUNTER_reload_failures, 1);
-		log_event(LOG_LEVEL_ERROR, "reload_failed",
-		    "%s: the old configuration stays: %s", s->file, err.text);
-		return;
-	}
-	gateway_swap(&s->gateway, generation);
-	counter_add(COUNTER_reloads, 1);
-	log_event(LOG_LEVEL_INFO, "reloaded", "%s", s->file);
 }
 
 static void
@@ -322,7 +266,7 @@ take_signals(struct server *s, const sigset_t *signals)
 			stop(s, signals);
 			return;
 		case SIGHUP:
-			reload(s);
+			reload(s->file, &s->gateway, s->started);
 			break;
 		case SIGUSR1:
 			reopen_log();
@@ -362,7 +306,7 @@ run(struct server *s, struct config *config)
 		    s->file);
 		return fail(&err, EXIT_CONFIG);
 	}
-	if (!open_log(&config->log, &err) || !front_init(&err))
+	if (!reload_log(&config->log, &err) || !front_init(&err))
 		return fail(&err, EXIT_CONFIG);
 	block_signals(&signals);
 	if (!open_gateway(&s->gateway, config, &err) || !start(s, config, &err))
@@ -385,6 +329,7 @@ serve(const char *config_file)
 	config = config_load(config_file, print_finding, NULL);
 	if (config == NULL)
 		return EXIT_CONFIG;
+	server.started = config;
 	code = run(&server, config);
 	config_unref(config);
 	return code;

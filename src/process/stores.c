@@ -45,6 +45,7 @@ open_shared(
 bool
 stores_open(struct stores *stores, const struct config *config, struct err *err)
 {
+	stores->naming = &config->store;
 	stores->local = store_memory_new((size_t)config->store.max_keys);
 	if (stores->local == NULL)
 		return err_set(err, "out of memory");
@@ -58,7 +59,7 @@ stores_close(struct stores *stores)
 		stores->shared->ops->free(stores->shared);
 	if (stores->local != NULL)
 		stores->local->ops->free(stores->local);
-	*stores = (struct stores){ NULL, NULL };
+	*stores = (struct stores){ NULL, NULL, NULL };
 }
 
 static bool
@@ -71,7 +72,7 @@ needs_shared(const struct config *config)
 }
 
 bool
-stores_reload(struct stores *stores, const struct config *running,
+stores_reload(struct stores *stores, const struct config *started,
     const struct config *next, struct err *err)
 {
 	struct store_redis_settings settings;
@@ -81,7 +82,7 @@ stores_reload(struct stores *stores, const struct config *running,
 		    "a shared limit needs a store, and [store] address takes "
 		    "a restart");
 	store_memory_set_max_keys(stores->local, (size_t)next->store.max_keys);
-	if (running->store.kind != next->store.kind)
+	if (started->store.kind != next->store.kind)
 		return true;
 	switch (next->store.kind) {
 	case CONFIG_STORE_NONE:

@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "domain/decision.h"
 
+/* The config of the start, which must outlive the stores. */
 bool stores_open(
     struct stores *stores, const struct config *config, struct err *err);
 void stores_close(struct stores *stores);
@@ -17,7 +18,7 @@ void stores_close(struct stores *stores);
  * Takes over what may change while running. false and err: the new one
  * needs a store that this process does not have.
  */
-bool stores_reload(struct stores *stores, const struct config *running,
+bool stores_reload(struct stores *stores, const struct config *started,
     const struct config *next, struct err *err);
 
 #endif

@@ -19,7 +19,8 @@
 #include "request/relay.h"
 #include "request/request.h"
 
-#define DRAIN_TIMEOUT_US 30000000
+#define DRAIN_LEAST_BYTES ((uint64_t)64 * 1024 * 1024)
+#define DRAIN_TIMEOUT_US  30000000
 
 void
 gateway_swap(struct gateway *g, struct generation *next)
@@ -99,6 +100,19 @@ drain(struct gateway *g, struct connection *c)
 	return park(g, c, PARKED_DRAIN, EPOLLIN, c->deadline_us);
 }
 
+/*
+ * What is thrown away of an answered request: all that a body may have, and
+ * with a small max_body still enough for a web server that reads an answer
+ * only while it can send.
+ */
+static uint64_t
+drain_bound(const struct config_gateway *gateway)
+{
+	return gateway->max_body_bytes > DRAIN_LEAST_BYTES
+	    ? gateway->max_body_bytes
+	    : DRAIN_LEAST_BYTES;
+}
+
 static int64_t
 head_deadline(struct gateway *g, struct connection *c)
 {
@@ -106,7 +120,7 @@ head_deadline(struct gateway *g, struct connection *c)
 	int64_t timeout_us = current->config->gateway.head_timeout_us;
 
 	c->guard.max_bytes = current->config->gateway.max_head_bytes;
-	c->drain_max_bytes = current->config->gateway.max_body_bytes;
+	c->drain_max_bytes = drain_bound(&current->config->gateway);
 	generation_unref(current);
 	return clock_mono_us() + timeout_us;
 }

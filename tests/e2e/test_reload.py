@@ -39,6 +39,43 @@ def test_B88_B98_a_changed_limit_is_in_force_and_counts_go_on(farm, kind):
     assert (got.status, got.limit[:2]) == (429, (2, 0))
 
 
+@pytest.mark.parametrize("change", [
+    {"prefix": "other"}, {"key_secret": "another"}], ids=lambda c: list(c)[0])
+def test_the_names_of_counts_take_a_restart(farm, change):
+    gateway = farm.gateway(config("3/1h"))
+    assert [ask(gateway).status for _ in range(4)] == [200] * 3 + [429]
+    for _ in range(2):  # what is told does not depend on what was told
+        mark = gateway.reload(config("3/1h", {**MEMORY, **change}))
+        gateway.log.wait_for("reloaded", since=mark)
+        warnings = gateway.log.find("config_warning", mark)
+        assert any(list(change)[0] in w["msg"] for w in warnings)
+        assert ask(gateway).status == 429
+    mark = gateway.reload(config("3/1h"))
+    gateway.log.wait_for("reloaded", since=mark)
+    assert not gateway.log.find("config_warning", mark)
+
+
+@pytest.mark.parametrize("change", [
+    {"algorithm": "sliding_window"}, {"rate": "3/2h"},
+    {"key": "header:X-Key+method"}], ids=lambda c: list(c)[0])
+def test_a_new_count_is_told(farm, change):
+    changed = config("3/1h")
+    changed["limit keyed"] = {**changed["limit keyed"], **change}
+    if "algorithm" in change:
+        changed["limit keyed"].pop("align")
+    gateway = farm.gateway(config("3/1h"))
+    assert [ask(gateway).status for _ in range(4)] == [200] * 3 + [429]
+    mark = gateway.reload(changed)
+    gateway.log.wait_for("reloaded", since=mark)
+    told = gateway.log.find("limit_counts_anew", mark)
+    assert len(told) == 1 and "[limit keyed]" in told[0]["msg"]
+    assert ask(gateway).status == 200
+    mark = gateway.reload({**changed, "limit keyed": {
+        **changed["limit keyed"], "message": "slowly"}})
+    gateway.log.wait_for("reloaded", since=mark)
+    assert not gateway.log.find("limit_counts_anew", mark)
+
+
 @pytest.mark.parametrize("bad", [
     "[limit keyed]\nrate = nonsense\n", "", "[gateway\n",
     "[nowhere]\na = b\n", "[gateway]\nunknown = 1\n"])

@@ -280,7 +280,7 @@ start_fake(struct fake *f, const char *says, bool out)
 static struct config *
 decide(const struct row *row, struct decision *d)
 {
-	const struct stores stores = { &shared.store, &local.store };
+	struct stores stores = { &shared.store, &local.store, NULL };
 	struct params params = params_of("REMOTE_ADDR=192.0.2.1", &arena);
 	struct config *config;
 	struct subject subject;
@@ -289,6 +289,7 @@ decide(const struct row *row, struct decision *d)
 	buf_init(&text);
 	buf_addf(&text, STORE "%s" BACKEND "%c", row->limits, '\0');
 	config = load_good(text.p);
+	stores.naming = &config->store;
 	buf_release(&text);
 	start_fake(&shared, row->shared, row->out == OUT);
 	start_fake(&local, row->local, false);

@@ -1,0 +1,178 @@
+/*
+ * What each option for itself may say and yet does nothing: a setting of
+ * the other kind of store, a pattern that nothing can match, a place for
+ * more workers than there are.
+ */
+#include "config/load.h"
+
+#include <string.h>
+
+#include "config/items.h"
+
+static void
+sense_of_store(struct load *l)
+{
+	static const char *const of_redis[] = { "username", "password",
+		"password_file", "timeout", "connect_timeout", "connections",
+		"breaker_failures", "breaker_cooldown", "alert_command" };
+	const struct source_section *store =
+	    source_find(&l->source, OPTION_store, STR(""));
+
+	if (l->config->store.kind != CONFIG_STORE_MEMORY)
+		return;
+	for (size_t i = 0; i < sizeof(of_redis) / sizeof(of_redis[0]); i++) {
+		struct place place;
+
+		if (!load_has(store, of_redis[i]))
+			continue;
+		place = load_place(store, of_redis[i]);
+		finding_error(&l->findings, &place,
+		    "belongs to a Redis address, not to memory:");
+	}
+}
+
+static bool
+path_can_match(struct str item)
+{
+	return item.len > 0 && (item.p[0] == '/' || item.p[0] == '*');
+}
+
+/* A host is compared without its port. */
+static bool
+host_can_match(struct str item)
+{
+	const char *bracket;
+
+	if (item.len > 0 && item.p[0] == '[') {
+		bracket = memchr(item.p, ']', item.len);
+		return bracket != NULL && bracket == item.p + item.len - 1;
+	}
+	return item.len > 0 && memchr(item.p, ':', item.len) == NULL;
+}
+
+static bool
+method_can_match(struct str item)
+{
+	for (size_t i = 0; i < item.len; i++)
+		if (item.p[i] >= 'a' && item.p[i] <= 'z')
+			return false;
+	return true;
+}
+
+static void
+sense_of_items(struct load *l, const struct source_section *section,
+    const char *key, bool can_match(struct str), const char *why)
+{
+	const struct source_entry *e = source_entry(section, key);
+	struct str rest;
+
+	if (e == NULL || e->value.p == NULL || e->value.len == 0 ||
+	    e->value.p[0] == '~' || e->value.p[0] == '@')
+		return;
+	rest = e->value;
+	while (rest.p != NULL) {
+		struct str item = str_trim(str_cut(&rest, ','));
+
+		if (item.len > 0 && !can_match(item))
+			finding_error(&l->findings, &e->place,
+			    "`%.*s` can match nothing: %s", STR_ARG(item), why);
+	}
+}
+
+static void
+sense_of_matches(struct load *l, const struct source_section *section)
+{
+	static const char path[] = "a path begins with /";
+	static const char host[] = "hosts are compared without their port";
+	static const char method[] = "methods are upper case";
+
+	sense_of_items(l, section, "path", path_can_match, path);
+	sense_of_items(l, section, "except_path", path_can_match, path);
+	sense_of_items(l, section, "host", host_can_match, host);
+	sense_of_items(l, section, "method", method_can_match, method);
+	sense_of_items(l, section, "except_method", method_can_match, method);
+}
+
+static bool
+same_part(const struct key_part *a, const struct key_part *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->alternative[i].source != b->alternative[i].source ||
+		    strcmp(a->alternative[i].name, b->alternative[i].name) != 0)
+			return false;
+	return true;
+}
+
+/* A client can be: a web server may send no REMOTE_ADDR. */
+static bool
+can_be_missing(const struct key *key)
+{
+	for (size_t i = 0; i < key->n; i++) {
+		const struct key_part *part = &key->part[i];
+		enum key_source last = part->alternative[part->n - 1].source;
+
+		if (last == KEY_CLIENT || last == KEY_HEADER)
+			return true;
+	}
+	return false;
+}
+
+static void
+sense_of_key(struct load *l, size_t at)
+{
+	const struct key *key = &l->config->limit[at].key;
+	struct place place = load_place(l->limit[at], "key");
+
+	for (size_t i = 0; i < key->n; i++)
+		for (size_t k = i + 1; k < key->n; k++)
+			if (same_part(&key->part[i], &key->part[k]))
+				finding_error(&l->findings, &place,
+				    "part %zu says the same as part %zu", k + 1,
+				    i + 1);
+	place = load_place(l->limit[at], "missing_key");
+	if (key->n > 0 && !can_be_missing(key) &&
+	    load_has(l->limit[at], "missing_key"))
+		finding_error(&l->findings, &place,
+		    "does nothing: this key is never missing");
+}
+
+static void
+sense_of_places(struct load *l, size_t at)
+{
+	const struct config_backend *backend = &l->config->backend[at];
+	struct place place = load_place(l->backend[at], "max_inflight");
+	uint64_t most = config_may_block(&l->config->gateway);
+
+	if (load_has(l->backend[at], "max_inflight") &&
+	    backend->max_inflight >= most && l->config->n_backends > 1)
+		finding_warning(&l->findings, &place,
+		    "this backend can take all the %llu workers that may wait "
+		    "for backends (threads = %llu): while it hangs, the "
+		    "others are not served",
+		    (unsigned long long)most,
+		    (unsigned long long)l->config->gateway.threads);
+}
+
+void
+load_sense(struct load *l)
+{
+	struct place place = load_place_in(l, OPTION_gateway, "threads");
+
+	sense_of_store(l);
+	for (size_t i = 0; i < l->config->n_limits; i++) {
+		sense_of_matches(l, l->limit[i]);
+		sense_of_key(l, i);
+	}
+	for (size_t i = 0; i < l->config->n_backends; i++) {
+		sense_of_matches(l, l->backend[i]);
+		sense_of_places(l, i);
+	}
+	if (l->config->gateway.threads < 3)
+		finding_warning(&l->findings, &place,
+		    "with fewer than 3, one backend that hangs keeps %s",
+		    l->config->gateway.threads == 1
+			? "everybody waiting"
+			: "the others from being served");
+}
