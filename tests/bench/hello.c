@@ -5,6 +5,7 @@
  */
 #include <fcgiapp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 
 #define THREADS 16
@@ -31,6 +32,7 @@ main(void)
 
 	if (FCGX_Init() != 0)
 		return 1;
+	signal(SIGTERM, SIG_DFL); /* which FCGX_Init took to end by and by */
 	for (size_t i = 0; i < THREADS; i++)
 		if (pthread_create(&thread[i], NULL, serve, NULL) != 0)
 			return 1;
