@@ -78,6 +78,7 @@ test_max(void **state)
 {
 	struct lot *lot = new_lot(3);
 	struct connection *c[3];
+	enum parked reason;
 	int fd;
 
 	(void)state;
@@ -91,6 +92,8 @@ test_max(void **state)
 		assert_int_equal(c[i]->guard.max_bytes, 1024);
 	}
 	assert_null(open_one(lot));
+	/* A name just beyond them is nobody's. */
+	assert_null(connection_claim(lot, lot_name(c[2]) + 1, &any, &reason));
 	fd = c[1]->fd;
 	connection_close(lot, c[1]);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
@@ -175,6 +178,7 @@ test_oldest_first(void **state)
 	struct lot *lot = new_lot(10);
 	struct connection *c[6];
 	enum parked reason;
+	int fd[2];
 
 	(void)state;
 	assert_null(connection_claim_oldest(lot, PARKED_IDLE));
@@ -197,7 +201,11 @@ test_oldest_first(void **state)
 		if (i != 3)
 			connection_close(lot, c[i]);
 	/* The rest is closed with the lot. */
+	fd[0] = c[3]->fd;
+	fd[1] = c[5]->fd;
 	lot_free(lot);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(fcntl(fd[i], F_GETFD), -1);
 }
 
 /* Drawn deadlines, some taken out before: the rest comes in order. */
