@@ -25,6 +25,22 @@
 struct store_check {
 	struct str key; /* the whole name in the store */
 	struct check check;
+	/*
+	 * The key's own counts (`sluice set`): the name of their list in the
+	 * store, and which of it is this check's. p NULL: none can be.
+	 */
+	struct str own_key;
+	unsigned own_at;
+};
+
+/*
+ * What a response said of a check that was allowed: more units are charged
+ * (delta > 0), or some are given back (delta < 0).
+ */
+struct store_settlement {
+	struct store_check check;
+	int64_t taken_us; /* when it was allowed, on the store's clock */
+	int64_t delta;
 };
 
 struct store_question {
@@ -54,6 +70,15 @@ struct store_ops {
 	/* Gives back what an allowed question took; best effort. */
 	void (*refund)(struct store *store, const struct store_question *q,
 	    int64_t taken_us);
+	/*
+	 * Settles checks that were allowed: in the window of the check if
+	 * that still lasts, else a charge goes to the current one and what
+	 * would be given back is dropped. No count goes further than its
+	 * limit beyond it; what is cut is logged. Best effort: what fails
+	 * is counted (settlements_lost) and never sent twice.
+	 */
+	void (*settle)(
+	    struct store *store, const struct store_settlement *s, size_t n);
 	/*
 	 * Runs on the maintenance thread: connecting, probing, expiring.
 	 * May block, but returns soon after `wake` was called and never

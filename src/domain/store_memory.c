@@ -344,8 +344,12 @@ memory_free(struct store *store)
 	free(m);
 }
 
-static const struct store_ops memory_ops = { memory_ask, memory_refund,
-	memory_maintain, memory_free };
+static const struct store_ops memory_ops = {
+	.ask = memory_ask,
+	.refund = memory_refund,
+	.maintain = memory_maintain,
+	.free = memory_free,
+};
 
 struct store *
 store_memory_new(size_t max_keys)

@@ -337,8 +337,12 @@ redis_free(struct store *store)
 	free(s);
 }
 
-static const struct store_ops redis_ops = { redis_ask, redis_refund,
-	redis_maintain, redis_free };
+static const struct store_ops redis_ops = {
+	.ask = redis_ask,
+	.refund = redis_refund,
+	.maintain = redis_maintain,
+	.free = redis_free,
+};
 
 static bool
 replace_text(char **to, const char *text)

@@ -114,7 +114,10 @@ fake_refund(
 	buf_add_char(&f->refunded, '.');
 }
 
-static const struct store_ops ops = { fake_ask, fake_refund, NULL, NULL };
+static const struct store_ops ops = {
+	.ask = fake_ask,
+	.refund = fake_refund,
+};
 
 /* SHARED: the store is out. */
 enum { UP, OUT };
