@@ -24,9 +24,11 @@
 #include "base/str.h"
 #include "pure/address.h"
 #include "pure/algorithm.h"
+#include "pure/cost.h"
 #include "pure/key.h"
 #include "pure/match.h"
 #include "pure/rate.h"
+#include "pure/statuses.h"
 
 #define CONFIG_NAME_MAX  32
 #define CONFIG_RATES_MAX 32 /* rates one request can come under, at most */
@@ -116,7 +118,13 @@ enum config_missing_key {
 	CONFIG_MISSING_DENY
 };
 enum config_scope { CONFIG_SCOPE_SHARED, CONFIG_SCOPE_LOCAL };
-enum config_on_outage { CONFIG_OUTAGE_ALLOW, CONFIG_OUTAGE_DENY };
+enum config_on_outage {
+	CONFIG_OUTAGE_ALLOW,
+	CONFIG_OUTAGE_DENY,
+	CONFIG_OUTAGE_LOCAL
+};
+enum config_mode { CONFIG_MODE_ENFORCE, CONFIG_MODE_OBSERVE };
+enum config_preflight { CONFIG_PREFLIGHT_FREE, CONFIG_PREFLIGHT_COUNTED };
 
 struct config_limit {
 	char name[CONFIG_NAME_MAX + 1];
@@ -133,9 +141,14 @@ struct config_limit {
 	struct rates rates;
 	uint64_t algorithm; /* enum algorithm */
 	uint64_t align;     /* enum align */
-	uint64_t scope;     /* enum config_scope */
-	uint64_t on_outage; /* enum config_on_outage */
-	char *message;      /* NULL: none */
+	struct cost cost;
+	struct statuses count;     /* whose units stay taken */
+	uint64_t mode;             /* enum config_mode */
+	uint64_t scope;            /* enum config_scope */
+	uint64_t on_outage;        /* enum config_on_outage */
+	struct rates outage_rates; /* of CONFIG_OUTAGE_LOCAL */
+	uint64_t preflight;        /* enum config_preflight */
+	char *message;             /* NULL: none */
 };
 
 enum config_backend_type { CONFIG_BACKEND_FASTCGI, CONFIG_BACKEND_CGI };

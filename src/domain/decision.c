@@ -1,5 +1,13 @@
+/*
+ * Three batches can be asked, one after the other: the checks of local
+ * limits, those of shared ones, and what on_outage = local puts in the place
+ * of shared ones that got no answer. Once one has refused, only observed
+ * limits are still asked: they count as if each were alone.
+ */
 #include "domain/decision.h"
 
+#include "base/counter.h"
+#include "base/log.h"
 #include "domain/limit.h"
 
 /* The checks for one store, and whose they are. */
@@ -10,17 +18,26 @@ struct batch {
 	struct store_answer answer;
 };
 
-static struct store_question
-question(const struct batch *b)
+/* What a decision is made from. */
+struct asking {
+	const struct config *config;
+	const struct stores *stores;
+	const struct subject *subject;
+	struct arena *arena;
+	struct batch local;
+	struct batch shared;
+};
+
+static bool
+passes(const struct decision *d)
 {
-	return (struct store_question){ b->check, b->n };
+	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
 }
 
-static struct verdict
-closed_verdict(void)
+static bool
+is_observed(const struct config_limit *limit)
 {
-	return (struct verdict){ .kind = VERDICT_REFUSED,
-		.retry_us = ALGORITHM_NEVER };
+	return limit->mode == CONFIG_MODE_OBSERVE;
 }
 
 /* `never` is the longest of waits. */
@@ -56,46 +73,100 @@ stop(struct decision *d, enum decision_kind kind,
 	d->has_numbers = false;
 }
 
-/* false: decided without asking anybody. */
-static bool
-prepare(struct decision *d, const struct config *config,
-    const struct config_store *naming, const struct subject *subject,
-    struct arena *arena, struct batch *local, struct batch *shared)
+static void
+observe(
+    const struct asking *a, const struct config_limit *limit, const char *why)
 {
-	struct verdict closed = closed_verdict();
+	struct log_line line;
 
-	for (size_t i = 0; i < config->n_limits; i++) {
-		const struct config_limit *l = &config->limit[i];
+	counter_add(COUNTER_would_refuse, 1);
+	log_begin(&line, LOG_LEVEL_INFO, "would_refuse");
+	log_text(&line, "limit", limit->name);
+	log_text(&line, "reason", why);
+	log_str(&line, "client", a->subject->client_text);
+	log_str(&line, "method", a->subject->method);
+	log_str(&line, "host", a->subject->host);
+	log_str(&line, "path", a->subject->path);
+	log_end(&line);
+}
+
+/* A limit that needs no store to refuse. */
+static void
+prepare_closed(const struct asking *a, struct decision *d,
+    const struct config_limit *limit, enum limit_state state)
+{
+	static const struct verdict closed = {
+		.kind = VERDICT_REFUSED,
+		.retry_us = ALGORITHM_NEVER,
+	};
+	static const char twice[] = "a param of its key has two values";
+	bool observed = is_observed(limit);
+
+	if (state == LIMIT_CLOSED && observed)
+		observe(a, limit, "its rate is deny");
+	else if (state == LIMIT_CLOSED)
+		refuse(d, limit, &closed);
+	else if (state == LIMIT_KEY_MISSING && observed)
+		observe(a, limit, "its key is missing");
+	else if (state == LIMIT_KEY_MISSING)
+		stop(d, DECISION_FORBIDDEN, limit);
+	else if (state == LIMIT_KEY_TWICE && observed)
+		observe(a, limit, twice);
+	else if (state == LIMIT_KEY_TWICE) {
+		stop(d, DECISION_AMBIGUOUS, limit);
+		d->reason = twice;
+	} else if (!observed) {
+		stop(d, DECISION_OUTAGE, limit);
+		d->reason = "out of memory";
+	}
+}
+
+/* The first that can say so without a store ends it for those that enforce. */
+static void
+prepare(struct asking *a, struct decision *d)
+{
+	for (size_t i = 0; i < a->config->n_limits; i++) {
+		const struct config_limit *l = &a->config->limit[i];
 		struct batch *b =
-		    l->scope == CONFIG_SCOPE_LOCAL ? local : shared;
+		    l->scope == CONFIG_SCOPE_LOCAL ? &a->local : &a->shared;
+		enum limit_state state;
 		size_t n;
 
-		switch (limit_prepare(l, naming, subject, arena,
-		    &b->check[b->n], STORE_CHECKS_MAX - b->n, &n)) {
-		case LIMIT_SKIPPED:
+		if (!passes(d) && !is_observed(l))
 			continue;
-		case LIMIT_KEY_MISSING:
-			stop(d, DECISION_FORBIDDEN, l);
-			return false;
-		case LIMIT_KEY_TWICE:
-			stop(d, DECISION_AMBIGUOUS, l);
-			d->reason = "a param of its key has two values";
-			return false;
-		case LIMIT_CLOSED:
-			refuse(d, l, &closed);
-			return false;
-		case LIMIT_FAILED:
-			stop(d, DECISION_OUTAGE, l);
-			d->reason = "out of memory";
-			return false;
-		case LIMIT_CHECKED:
-			break;
+		state = limit_prepare(l, a->stores->naming, a->subject,
+		    a->arena, &b->check[b->n], STORE_CHECKS_MAX - b->n, &n);
+		if (state == LIMIT_SKIPPED)
+			continue;
+		if (state != LIMIT_CHECKED) {
+			prepare_closed(a, d, l, state);
+			continue;
 		}
 		for (size_t k = 0; k < n; k++)
 			b->limit[b->n + k] = l;
 		b->n += n;
 	}
-	return true;
+}
+
+static void
+leave_observed(struct batch *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (!is_observed(b->limit[i]))
+			continue;
+		b->check[n] = b->check[i];
+		b->limit[n++] = b->limit[i];
+	}
+	b->n = n;
+}
+
+static bool
+is_answered(const struct batch *b, size_t i)
+{
+	return b->answer.status == STORE_ANSWERED &&
+	    b->answer.verdict[i].kind != VERDICT_ERROR;
 }
 
 static void
@@ -104,7 +175,7 @@ unanswered(struct decision *d, const struct config_limit *limit,
 {
 	d->outage = true;
 	d->reason = answer->reason;
-	if (limit->on_outage == CONFIG_OUTAGE_ALLOW ||
+	if (limit->on_outage != CONFIG_OUTAGE_DENY ||
 	    d->kind == DECISION_OUTAGE)
 		return;
 	stop(d, DECISION_OUTAGE, limit);
@@ -132,7 +203,7 @@ static void
 allow(struct decision *d, const struct config_limit *limit,
     const struct verdict *v)
 {
-	if (d->kind != DECISION_UNLIMITED && d->kind != DECISION_ALLOWED)
+	if (!passes(d))
 		return;
 	d->kind = DECISION_ALLOWED;
 	if (!is_nearer(d, limit, v))
@@ -148,7 +219,9 @@ weigh(struct decision *d, const struct batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		const struct verdict *v = &b->answer.verdict[i];
 
-		if (b->answer.status == STORE_OUT || v->kind == VERDICT_ERROR)
+		if (is_observed(b->limit[i]))
+			continue;
+		if (!is_answered(b, i))
 			unanswered(d, b->limit[i], &b->answer);
 		else if (v->kind == VERDICT_REFUSED)
 			refuse(d, b->limit[i], v);
@@ -157,48 +230,166 @@ weigh(struct decision *d, const struct batch *b)
 	}
 }
 
+/* Nothing is committed of a question that an enforcing check refuses. */
 static bool
-passes(const struct decision *d)
+was_committed(const struct batch *b)
 {
-	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
-}
-
-static void
-ask(struct store *store, struct batch *b)
-{
-	struct store_question q = question(b);
-
-	store->ops->ask(store, &q, &b->answer);
-}
-
-static bool
-was_taken(const struct batch *b)
-{
-	if (b->answer.status != STORE_ANSWERED)
-		return false;
 	for (size_t i = 0; i < b->n; i++)
-		if (b->answer.verdict[i].kind == VERDICT_REFUSED)
+		if (!is_observed(b->limit[i]) &&
+		    b->answer.verdict[i].kind == VERDICT_REFUSED)
 			return false;
 	return true;
 }
 
+/* A check that got an error took nothing. */
+static void
+keep(struct decision *d, const struct batch *b, enum decision_asked asked)
+{
+	bool committed = was_committed(b);
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct decision_part *part = &d->part[d->n_parts++];
+
+		*part = (struct decision_part){
+			.limit = b->limit[i],
+			.check = b->check[i],
+			.verdict = b->answer.verdict[i],
+			.asked = asked,
+			.taken_us = b->answer.taken_us,
+		};
+		if (!is_answered(b, i))
+			part->verdict =
+			    (struct verdict){ .kind = VERDICT_ERROR };
+		part->taken = part->verdict.kind == VERDICT_ALLOWED &&
+		    (committed || is_observed(part->limit));
+	}
+}
+
+static struct store *
+store_of(const struct stores *stores, enum decision_asked asked)
+{
+	return asked == DECISION_ASKED_SHARED ? stores->shared : stores->local;
+}
+
+static void
+ask(struct decision *d, const struct stores *stores, struct batch *b,
+    enum decision_asked asked)
+{
+	struct store *store = store_of(stores, asked);
+	struct store_question q = { b->check, b->n };
+
+	store->ops->ask(store, &q, &b->answer);
+	keep(d, b, asked);
+}
+
 /*
- * What was taken although the request does not pass goes back; a check that
- * got an error took nothing.
+ * What a decision took that its request is not to have goes back. Not of
+ * observed limits: they count as if each were alone.
  */
 static void
-give_back(struct store *store, const struct batch *b)
+give_back(struct decision *d, const struct stores *stores,
+    enum decision_asked asked, bool observed_too)
 {
 	struct store_check taken[STORE_CHECKS_MAX];
 	struct store_question q = { taken, 0 };
+	struct store *store = store_of(stores, asked);
+	int64_t taken_us = 0;
 
-	if (!was_taken(b))
-		return;
-	for (size_t i = 0; i < b->n; i++)
-		if (b->answer.verdict[i].kind == VERDICT_ALLOWED)
-			taken[q.n++] = b->check[i];
+	for (size_t i = 0; i < d->n_parts; i++) {
+		struct decision_part *part = &d->part[i];
+
+		if (part->asked != asked || !part->taken ||
+		    (is_observed(part->limit) && !observed_too))
+			continue;
+		part->taken = false;
+		taken_us = part->taken_us;
+		taken[q.n++] = part->check;
+	}
 	if (q.n > 0)
-		store->ops->refund(store, &q, b->answer.taken_us);
+		store->ops->refund(store, &q, taken_us);
+}
+
+static void
+give_all_back(
+    struct decision *d, const struct stores *stores, bool observed_too)
+{
+	give_back(d, stores, DECISION_ASKED_LOCAL, observed_too);
+	give_back(d, stores, DECISION_ASKED_SHARED, observed_too);
+	give_back(d, stores, DECISION_ASKED_INSTEAD, observed_too);
+}
+
+/* File order is that of the limits in their array. */
+static void
+sort_parts(struct decision *d)
+{
+	for (size_t i = 1; i < d->n_parts; i++) {
+		struct decision_part part = d->part[i];
+		size_t k = i;
+
+		for (; k > 0 && d->part[k - 1].limit > part.limit; k--)
+			d->part[k] = d->part[k - 1];
+		d->part[k] = part;
+	}
+}
+
+/* Once for each limit, however many rates it has. */
+static void
+observe_parts(const struct asking *a, const struct decision *d)
+{
+	const struct config_limit *last = NULL;
+
+	for (size_t i = 0; i < d->n_parts; i++) {
+		const struct decision_part *part = &d->part[i];
+
+		if (!is_observed(part->limit) || part->limit == last ||
+		    part->verdict.kind != VERDICT_REFUSED)
+			continue;
+		last = part->limit;
+		observe(a, last, "used up");
+	}
+}
+
+/* Without room for what is taken nothing may be: it could not go back. */
+static bool
+make_room(struct asking *a, struct decision *d)
+{
+	const struct batch *shared = &a->shared;
+	size_t n = a->local.n + shared->n;
+
+	for (size_t i = 0; i < shared->n; i++)
+		if (shared->limit[i]->on_outage == CONFIG_OUTAGE_LOCAL &&
+		    (i == 0 || shared->limit[i] != shared->limit[i - 1]))
+			n += shared->limit[i]->outage_rates.n;
+	if (n == 0)
+		return false;
+	d->part = arena_alloc(a->arena, n * sizeof(*d->part));
+	if (d->part != NULL)
+		return true;
+	stop(d, DECISION_OUTAGE, NULL);
+	d->reason = "out of memory";
+	return false;
+}
+
+static void
+ask_all(struct asking *a, struct decision *d)
+{
+	if (!passes(d)) {
+		leave_observed(&a->local);
+		leave_observed(&a->shared);
+	}
+	if (!make_room(a, d))
+		return;
+	if (a->local.n > 0) {
+		ask(d, a->stores, &a->local, DECISION_ASKED_LOCAL);
+		weigh(d, &a->local);
+	}
+	if (!passes(d))
+		leave_observed(&a->shared);
+	if (a->shared.n > 0) {
+		ask(d, a->stores, &a->shared, DECISION_ASKED_SHARED);
+		d->store_wait_us = a->shared.answer.wait_us;
+		weigh(d, &a->shared);
+	}
 }
 
 void
@@ -206,29 +397,85 @@ decision_make(struct decision *d, const struct config *config,
     const struct stores *stores, const struct subject *subject,
     struct arena *arena)
 {
-	struct batch local = { .n = 0 };
-	struct batch shared = { .n = 0 };
+	struct asking a = {
+		.config = config,
+		.stores = stores,
+		.subject = subject,
+		.arena = arena,
+	};
 
 	*d = (struct decision){ .kind = DECISION_UNLIMITED };
-	if (!prepare(
-		d, config, stores->naming, subject, arena, &local, &shared))
-		return;
-	if (local.n > 0) {
-		ask(stores->local, &local);
-		weigh(d, &local);
-	}
-	if (passes(d) && shared.n > 0) {
-		ask(stores->shared, &shared);
-		d->store_wait_us = shared.answer.wait_us;
-		weigh(d, &shared);
-		if (!passes(d))
-			give_back(stores->shared, &shared);
-	}
+	prepare(&a, d);
+	ask_all(&a, d);
 	if (!passes(d))
-		give_back(stores->local, &local);
+		give_all_back(d, stores, false);
 	/* Numbers without those of the store that is out would be lies. */
 	if (passes(d) && d->outage)
 		d->has_numbers = false;
 	if (d->kind == DECISION_UNLIMITED && d->outage)
 		d->kind = DECISION_ALLOWED;
+	sort_parts(d);
+	observe_parts(&a, d);
+}
+
+/* What a part is to be charged more, or less, now that all is known. */
+static int64_t
+settlement_of(
+    const struct decision_part *part, int status, int64_t response_cost)
+{
+	int64_t held = part->check.check.cost;
+
+	if (status > 0 && !statuses_have(&part->limit->count, status))
+		return -held;
+	if (part->limit->cost.kind != COST_RESPONSE || response_cost < 0)
+		return 0;
+	return response_cost - held;
+}
+
+static void
+settle_in(struct decision *d, const struct stores *stores,
+    enum decision_asked asked, int status, int64_t response_cost)
+{
+	struct store_settlement settled[STORE_CHECKS_MAX];
+	struct store *store = store_of(stores, asked);
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_parts; i++) {
+		const struct decision_part *part = &d->part[i];
+		int64_t delta = settlement_of(part, status, response_cost);
+
+		if (part->asked != asked || !part->taken || delta == 0)
+			continue;
+		settled[n++] = (struct store_settlement){ part->check,
+			part->taken_us, delta };
+	}
+	if (n > 0)
+		store->ops->settle(store, settled, n);
+}
+
+void
+decision_settle(struct decision *d, const struct stores *stores, int status,
+    int64_t response_cost)
+{
+	if (d->settled)
+		return;
+	d->settled = true;
+	settle_in(d, stores, DECISION_ASKED_LOCAL, status, response_cost);
+	settle_in(d, stores, DECISION_ASKED_SHARED, status, response_cost);
+	settle_in(d, stores, DECISION_ASKED_INSTEAD, status, response_cost);
+}
+
+void
+decision_release(struct decision *d, const struct stores *stores)
+{
+	(void)d;
+	(void)stores;
+}
+
+void
+decision_withdraw(struct decision *d, const struct stores *stores)
+{
+	decision_release(d, stores);
+	give_all_back(d, stores, true);
+	d->settled = true;
 }

@@ -4,6 +4,10 @@
  * decision_make asks the local table, then the shared store, and puts what
  * they said into one decision, which the request keeps to its end. Any
  * thread; waits for the shared store at most its timeout.
+ *
+ * When the request is over, decision_settle is called once, with what became
+ * of it, and decision_release at the latest when its work has ended: both on
+ * every path, also of a request that was refused.
  */
 #ifndef SLUICE_DECISION_H
 #define SLUICE_DECISION_H
@@ -25,6 +29,23 @@ enum decision_kind {
 	DECISION_OUTAGE,    /* a limit that must be asked could not be: 503 */
 };
 
+/* Who was asked. */
+enum decision_asked {
+	DECISION_ASKED_LOCAL, /* scope = local */
+	DECISION_ASKED_SHARED,
+	DECISION_ASKED_INSTEAD, /* the local table, for the store was out */
+};
+
+/* One check and what was said; several of a limit that has several rates. */
+struct decision_part {
+	const struct config_limit *limit;
+	struct store_check check;
+	struct verdict verdict; /* VERDICT_ERROR: no answer */
+	enum decision_asked asked;
+	int64_t taken_us; /* on that store's clock */
+	bool taken;       /* its cost is, and has not been given back */
+};
+
 struct decision {
 	enum decision_kind kind;
 	/* The limit that the headers and the log speak of; NULL: none. */
@@ -33,8 +54,13 @@ struct decision {
 	struct verdict verdict; /* if has_numbers */
 	int64_t retry_us;       /* of a refusal or outage; ALGORITHM_NEVER */
 	int64_t store_wait_us;
+	int64_t delay_us;   /* of an allowed request: to be held so long */
 	bool outage;        /* some limit got no answer */
 	const char *reason; /* of that; static text, or NULL */
+	/* In file order, observed limits among them; in the request's arena. */
+	size_t n_parts;
+	struct decision_part *part;
+	bool settled;
 };
 
 /*
@@ -51,5 +77,20 @@ struct stores {
 void decision_make(struct decision *d, const struct config *config,
     const struct stores *stores, const struct subject *subject,
     struct arena *arena);
+/*
+ * Charges or gives back what turned out at the end (`count`, `cost =
+ * response:`). status: what was sent to the client; 0: nothing could be.
+ * response_cost: what the response said; -1: nothing (valid). A second call
+ * does nothing.
+ */
+void decision_settle(struct decision *d, const struct stores *stores,
+    int status, int64_t response_cost);
+/* Gives the slots of concurrency limits back; may be called again. */
+void decision_release(struct decision *d, const struct stores *stores);
+/*
+ * Gives everything back: of a request whose client went away while it was
+ * held for its delay. Nothing is left to settle then.
+ */
+void decision_withdraw(struct decision *d, const struct stores *stores);
 
 #endif

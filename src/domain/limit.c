@@ -200,6 +200,7 @@ make_check(const struct config_limit *l, const struct rate *rate,
 		.burst = rate->burst,
 		.cost = 1,
 		.offset_us = offset * 1000,
+		.observe = l->mode == CONFIG_MODE_OBSERVE,
 	};
 	return true;
 }

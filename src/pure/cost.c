@@ -1,0 +1,120 @@
+#include "pure/cost.h"
+
+#include <string.h>
+
+#include "pure/match.h"
+
+#define RESPONSE_PREFIX STR("response:")
+#define HEADER_MAX      128
+
+static bool
+is_token(struct str name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		char c = name.p[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
+		    !(c >= '0' && c <= '9') && strchr("-_.", c) == NULL)
+			return false;
+	}
+	return name.len > 0 && name.len <= HEADER_MAX;
+}
+
+static bool
+parse_units(struct str item, struct str text, int64_t *units, struct err *err)
+{
+	uint64_t n;
+
+	if (!str_to_u64(text, COST_MAX, &n))
+		return err_set(err,
+		    "`%.*s`: `%.*s` is no cost; it is a whole number up to "
+		    "10^12",
+		    STR_ARG(item), STR_ARG(text));
+	*units = (int64_t)n;
+	return true;
+}
+
+bool
+cost_parse_pattern(
+    struct str item, struct cost_pattern *pattern, struct err *err)
+{
+	const char *equals = memrchr(item.p, '=', item.len);
+	struct str left, units;
+	const char *blank;
+
+	if (equals == NULL)
+		return err_set(err,
+		    "`%.*s` is none of PATTERN=N; a cost is a whole number, a "
+		    "list such as /search*=10, *=1, or response:NAME",
+		    STR_ARG(item));
+	left = str_trim((struct str){ item.p, (size_t)(equals - item.p) });
+	units = (struct str){ equals + 1,
+		(size_t)(item.p + item.len - equals - 1) };
+	pattern->method = STR_NONE;
+	pattern->glob = left;
+	blank = left.len > 0 ? memchr(left.p, ' ', left.len) : NULL;
+	if (blank != NULL) {
+		pattern->method = str_cut(&left, ' ');
+		pattern->glob = str_trim(left);
+	}
+	if (pattern->glob.len == 0 ||
+	    (pattern->glob.p[0] != '/' && pattern->glob.p[0] != '*'))
+		return err_set(err,
+		    "`%.*s` can match nothing: a path begins with /",
+		    STR_ARG(item));
+	return parse_units(item, str_trim(units), &pattern->units, err);
+}
+
+bool
+cost_parse_single(struct str text, struct cost *cost, struct err *err)
+{
+	struct cost parsed = { .kind = COST_FIXED };
+
+	if (str_starts(text, RESPONSE_PREFIX)) {
+		parsed.kind = COST_RESPONSE;
+		parsed.header = (struct str){ text.p + RESPONSE_PREFIX.len,
+			text.len - RESPONSE_PREFIX.len };
+		if (!is_token(parsed.header))
+			return err_set(err,
+			    "`%.*s`: a response header's name is missing or "
+			    "none, such as response:X-Cost",
+			    STR_ARG(text));
+	} else if (!parse_units(text, text, &parsed.units, err)) {
+		return false;
+	}
+	*cost = parsed;
+	return true;
+}
+
+static bool
+method_matches(struct str pattern, struct str method)
+{
+	return pattern.len == 0 || str_eq(pattern, method) ||
+	    (str_eq(pattern, STR("GET")) && str_eq(method, STR("HEAD")));
+}
+
+int64_t
+cost_of(const struct cost *cost, struct str method, struct str path)
+{
+	if (cost->kind == COST_FIXED)
+		return cost->units;
+	for (size_t i = 0; cost->kind == COST_PATTERNS && i < cost->n; i++) {
+		const struct cost_pattern *p = &cost->pattern[i];
+
+		if (method_matches(p->method, method) &&
+		    match_glob(p->glob, path))
+			return p->units;
+	}
+	return 1;
+}
+
+int64_t
+cost_most(const struct cost *cost)
+{
+	int64_t most = cost->kind == COST_FIXED ? cost->units : 1;
+
+	for (size_t i = 0; cost->kind == COST_PATTERNS && i < cost->n; i++)
+		if (cost->pattern[i].units > most)
+			most = cost->pattern[i].units;
+	return most;
+}
