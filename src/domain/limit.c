@@ -161,6 +161,12 @@ algorithm_letter(enum algorithm algorithm)
 		return 'f';
 	case ALGORITHM_TOKEN_BUCKET:
 		return 't';
+	case ALGORITHM_SLIDING_LOG:
+		return 'e';
+	case ALGORITHM_LEAKY_BUCKET:
+		return 'l';
+	case ALGORITHM_CONCURRENCY:
+		return 'c';
 	}
 	return '?';
 }

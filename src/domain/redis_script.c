@@ -70,6 +70,9 @@ put_check(struct buf *b, const struct check *c)
 		unit = 1000;
 		break;
 	case ALGORITHM_FIXED_WINDOW:
+	case ALGORITHM_SLIDING_LOG:
+	case ALGORITHM_LEAKY_BUCKET:
+	case ALGORITHM_CONCURRENCY:
 		break;
 	}
 	put_double(b, c->count);

@@ -21,6 +21,7 @@
 #include "pure/algorithm.h"
 
 #define STORE_CHECKS_MAX 32 /* of one request */
+#define STORE_SLOT_MAX   64
 
 struct store_check {
 	struct str key; /* the whole name in the store */
@@ -31,6 +32,11 @@ struct store_check {
 	 */
 	struct str own_key;
 	unsigned own_at;
+	/*
+	 * concurrency: this request's member of the set of slots, unique, at
+	 * most STORE_SLOT_MAX bytes; p NULL: another algorithm.
+	 */
+	struct str slot;
 };
 
 /*
@@ -67,7 +73,10 @@ struct store;
 struct store_ops {
 	void (*ask)(struct store *store, const struct store_question *q,
 	    struct store_answer *answer);
-	/* Gives back what an allowed question took; best effort. */
+	/*
+	 * Gives back what an allowed question took, slots too; best effort.
+	 * leaky_bucket: check.delay_us is that of the verdict.
+	 */
 	void (*refund)(struct store *store, const struct store_question *q,
 	    int64_t taken_us);
 	/*
@@ -79,6 +88,13 @@ struct store_ops {
 	 */
 	void (*settle)(
 	    struct store *store, const struct store_settlement *s, size_t n);
+	/*
+	 * Gives back the slots that these checks hold, if any; others are
+	 * passed over. To be called on every way out of a request. Until
+	 * then the store keeps them held.
+	 */
+	void (*release)(
+	    struct store *store, const struct store_check *check, size_t n);
 	/*
 	 * Runs on the maintenance thread: connecting, probing, expiring.
 	 * May block, but returns soon after `wake` was called and never

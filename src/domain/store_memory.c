@@ -344,9 +344,19 @@ memory_free(struct store *store)
 	free(m);
 }
 
+/* No law holds slots yet. */
+static void
+memory_release(struct store *store, const struct store_check *check, size_t n)
+{
+	(void)store;
+	(void)check;
+	(void)n;
+}
+
 static const struct store_ops memory_ops = {
 	.ask = memory_ask,
 	.refund = memory_refund,
+	.release = memory_release,
 	.maintain = memory_maintain,
 	.free = memory_free,
 };

@@ -337,9 +337,19 @@ redis_free(struct store *store)
 	free(s);
 }
 
+/* No law holds slots yet. */
+static void
+redis_release(struct store *store, const struct store_check *check, size_t n)
+{
+	(void)store;
+	(void)check;
+	(void)n;
+}
+
 static const struct store_ops redis_ops = {
 	.ask = redis_ask,
 	.refund = redis_refund,
+	.release = redis_release,
 	.maintain = redis_maintain,
 	.free = redis_free,
 };

@@ -308,6 +308,10 @@ keep(const struct check *c, const struct standing *at, struct state *s)
 	case ALGORITHM_TOKEN_BUCKET:
 		*s = (struct state){ true, at->now_us, at->used, at->p };
 		break;
+	case ALGORITHM_SLIDING_LOG:
+	case ALGORITHM_LEAKY_BUCKET:
+	case ALGORITHM_CONCURRENCY:
+		break;
 	}
 }
 
@@ -415,6 +419,10 @@ algorithm_refund(const struct check *check, struct state *state,
 	case ALGORITHM_TOKEN_BUCKET:
 		bucket_refund(check, state, taken_us, now_us);
 		break;
+	case ALGORITHM_SLIDING_LOG:
+	case ALGORITHM_LEAKY_BUCKET:
+	case ALGORITHM_CONCURRENCY:
+		break;
 	}
 }
 
@@ -449,6 +457,10 @@ algorithm_fits(const struct check *check)
 	case ALGORITHM_TOKEN_BUCKET:
 		algorithm_lowest_terms(check->count, check->period_us, &r, &p);
 		return check->burst <= ALGORITHM_PRODUCT_MAX / p;
+	case ALGORITHM_SLIDING_LOG:
+	case ALGORITHM_LEAKY_BUCKET:
+	case ALGORITHM_CONCURRENCY:
+		break;
 	}
 	return true;
 }

@@ -17,9 +17,12 @@ enum algorithm {
 	ALGORITHM_SLIDING_WINDOW,
 	ALGORITHM_FIXED_WINDOW,
 	ALGORITHM_TOKEN_BUCKET,
+	ALGORITHM_SLIDING_LOG,
+	ALGORITHM_LEAKY_BUCKET,
+	ALGORITHM_CONCURRENCY,
 };
 
-enum align { ALIGN_SPREAD, ALIGN_EPOCH, ALIGN_FIRST };
+enum align { ALIGN_SPREAD, ALIGN_EPOCH, ALIGN_FIRST, ALIGN_CALENDAR };
 
 /* The largest product the two languages share exactly: 2^53 - 1. */
 #define ALGORITHM_PRODUCT_MAX INT64_C(9007199254740991)
@@ -31,11 +34,19 @@ struct check {
 	enum align align;  /* fixed_window */
 	int64_t count;     /* N >= 1 */
 	int64_t period_us; /* > 0; whole milliseconds */
-	int64_t burst;     /* token_bucket: B >= 1 */
+	int64_t burst;     /* token_bucket, leaky_bucket: B >= 1 */
 	int64_t cost;      /* >= 0 */
 	int64_t offset_us; /* of the window; 0 for epoch and first.
 	                      sliding_window: whole milliseconds */
 	bool observe;      /* counted as if alone, refuses nothing */
+	/*
+	 * calendar: where the previous window begins, the current, the next
+	 * and what follows it, rising.
+	 */
+	int64_t boundary_us[4];
+	int64_t delay_max_us; /* leaky_bucket: longest wait of an allowed one */
+	int64_t delay_us;     /* leaky_bucket, refund: the wait it was given */
+	int64_t penalty_us;   /* refused for so long after a refusal; 0: none */
 };
 
 /*
@@ -61,6 +72,7 @@ struct verdict {
 	int64_t next_us;   /* until one more than that */
 	int64_t full_us;   /* until untouched */
 	int64_t retry_us;  /* refused: least wait; ALGORITHM_NEVER; else 0 */
+	int64_t delay_us;  /* leaky_bucket, allowed: waits so long first */
 };
 
 /* now_us after what the state has already seen (a clock stepped back). */

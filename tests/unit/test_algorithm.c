@@ -136,6 +136,10 @@ passes(const struct check *c, const struct history *h, int64_t t, int64_t cost)
 		return sliding_passes(c, h, t, cost);
 	case ALGORITHM_TOKEN_BUCKET:
 		return bucket_passes(c, h, t, cost);
+	case ALGORITHM_SLIDING_LOG:
+	case ALGORITHM_LEAKY_BUCKET:
+	case ALGORITHM_CONCURRENCY:
+		break;
 	}
 	abort();
 }
@@ -315,84 +319,93 @@ struct row {
 #define FW ALGORITHM_FIXED_WINDOW
 #define SW ALGORITHM_SLIDING_WINDOW
 #define TB ALGORITHM_TOKEN_BUCKET
+#define CHECK(law, alignment, n, period, b, units, offset)              \
+	{                                                               \
+		.algorithm = (law), .align = (alignment), .count = (n), \
+		.period_us = (period), .burst = (b), .cost = (units),   \
+		.offset_us = (offset)                                   \
+	}
+#define STATE(first, second, third)                                       \
+	{                                                                 \
+		.exists = true, .a = (first), .b = (second), .c = (third) \
+	}
+#define VERDICT(what, n, left, next, full, retry)                         \
+	{                                                                 \
+		.kind = (what), .limit = (n), .remaining = (left),        \
+		.next_us = (next), .full_us = (full), .retry_us = (retry) \
+	}
 
 static const struct row rows[] = {
-	{ "B18: the first of three", { FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0, 0 },
+	{ "B18: the first of three", CHECK(FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0),
 	    { 0 }, 1234 * S + 5,
-	    { VERDICT_ALLOWED, 3, 2, 6 * S - 5, 6 * S - 5, 0 } },
+	    VERDICT(VERDICT_ALLOWED, 3, 2, 6 * S - 5, 6 * S - 5, 0) },
 	{ "the window starts with the first hit",
-	    { FW, ALIGN_FIRST, 3, 10 * S, 3, 1, 0, 0 }, { 0 }, 1234 * S + 5,
-	    { VERDICT_ALLOWED, 3, 2, 10 * S, 10 * S, 0 } },
+	    CHECK(FW, ALIGN_FIRST, 3, 10 * S, 3, 1, 0), { 0 }, 1234 * S + 5,
+	    VERDICT(VERDICT_ALLOWED, 3, 2, 10 * S, 10 * S, 0) },
 	{ "spread: its own boundary",
-	    { FW, ALIGN_SPREAD, 3, 10 * S, 3, 1, 7 * S, 0 }, { 0 }, 1234 * S,
-	    { VERDICT_ALLOWED, 3, 2, 3 * S, 3 * S, 0 } },
-	{ "the last one", { FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0, 0 },
-	    { true, 1230 * S, 2, 0 }, 1239 * S,
-	    { VERDICT_ALLOWED, 3, 0, S, S, 0 } },
-	{ "one too many", { FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0, 0 },
-	    { true, 1230 * S, 3, 0 }, 1239 * S,
-	    { VERDICT_REFUSED, 3, 0, S, S, S } },
+	    CHECK(FW, ALIGN_SPREAD, 3, 10 * S, 3, 1, 7 * S), { 0 }, 1234 * S,
+	    VERDICT(VERDICT_ALLOWED, 3, 2, 3 * S, 3 * S, 0) },
+	{ "the last one", CHECK(FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0),
+	    STATE(1230 * S, 2, 0), 1239 * S,
+	    VERDICT(VERDICT_ALLOWED, 3, 0, S, S, 0) },
+	{ "one too many", CHECK(FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0),
+	    STATE(1230 * S, 3, 0), 1239 * S,
+	    VERDICT(VERDICT_REFUSED, 3, 0, S, S, S) },
 	{ "B15: a refusal of 3 leaves the 2",
-	    { FW, ALIGN_EPOCH, 5, 10 * S, 5, 3, 0, 0 },
-	    { true, 1230 * S, 3, 0 }, 1239 * S,
-	    { VERDICT_REFUSED, 5, 2, S, S, S } },
+	    CHECK(FW, ALIGN_EPOCH, 5, 10 * S, 5, 3, 0), STATE(1230 * S, 3, 0),
+	    1239 * S, VERDICT(VERDICT_REFUSED, 5, 2, S, S, S) },
 	{ "more than the limit: never",
-	    { FW, ALIGN_EPOCH, 5, 10 * S, 5, 6, 0, 0 }, { 0 }, 1239 * S,
-	    { VERDICT_REFUSED, 5, 5, 0, 0, ALGORITHM_NEVER } },
+	    CHECK(FW, ALIGN_EPOCH, 5, 10 * S, 5, 6, 0), { 0 }, 1239 * S,
+	    VERDICT(VERDICT_REFUSED, 5, 5, 0, 0, ALGORITHM_NEVER) },
 	{ "B03: a window that is over is none",
-	    { FW, ALIGN_FIRST, 3, 10 * S, 3, 1, 0, 0 },
-	    { true, 1230 * S, 3, 0 }, 1240 * S,
-	    { VERDICT_ALLOWED, 3, 2, 10 * S, 10 * S, 0 } },
+	    CHECK(FW, ALIGN_FIRST, 3, 10 * S, 3, 1, 0), STATE(1230 * S, 3, 0),
+	    1240 * S, VERDICT(VERDICT_ALLOWED, 3, 2, 10 * S, 10 * S, 0) },
 	{ "B21: nothing is never refused",
-	    { FW, ALIGN_EPOCH, 3, 10 * S, 3, 0, 0, 0 },
-	    { true, 1230 * S, 3, 0 }, 1239 * S,
-	    { VERDICT_ALLOWED, 3, 0, S, S, 0 } },
+	    CHECK(FW, ALIGN_EPOCH, 3, 10 * S, 3, 0, 0), STATE(1230 * S, 3, 0),
+	    1239 * S, VERDICT(VERDICT_ALLOWED, 3, 0, S, S, 0) },
 	{ "B98: a lower limit is in force at once",
-	    { FW, ALIGN_EPOCH, 2, 10 * S, 2, 1, 0, 0 },
-	    { true, 1230 * S, 5, 0 }, 1239 * S,
-	    { VERDICT_REFUSED, 2, 0, S, S, S } },
+	    CHECK(FW, ALIGN_EPOCH, 2, 10 * S, 2, 1, 0), STATE(1230 * S, 5, 0),
+	    1239 * S, VERDICT(VERDICT_REFUSED, 2, 0, S, S, S) },
 	{ "a lower limit, nothing asked",
-	    { SW, ALIGN_SPREAD, 2, 10 * S, 2, 0, 0, 0 },
-	    { true, 1230000, 5, 9 }, 1234 * S,
-	    { VERDICT_ALLOWED, 2, 0, 14 * S, 16 * S, 0 } },
-	{ "sliding, untouched", { SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0, 0 },
-	    { 0 }, 1232 * S, { VERDICT_ALLOWED, 4, 3, 18 * S, 18 * S, 0 } },
+	    CHECK(SW, ALIGN_SPREAD, 2, 10 * S, 2, 0, 0), STATE(1230000, 5, 9),
+	    1234 * S, VERDICT(VERDICT_ALLOWED, 2, 0, 14 * S, 16 * S, 0) },
+	{ "sliding, untouched", CHECK(SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0),
+	    { 0 }, 1232 * S,
+	    VERDICT(VERDICT_ALLOWED, 4, 3, 18 * S, 18 * S, 0) },
 	{ "sliding: half of the bucket before",
-	    { SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0, 0 },
-	    { true, 1230000, 1, 4 }, 1235 * S,
-	    { VERDICT_ALLOWED, 4, 0, 25 * S / 10, 15 * S, 0 } },
+	    CHECK(SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0), STATE(1230000, 1, 4),
+	    1235 * S, VERDICT(VERDICT_ALLOWED, 4, 0, 25 * S / 10, 15 * S, 0) },
 	{ "sliding: it has to fade",
-	    { SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0, 0 },
-	    { true, 1230000, 2, 4 }, 1235 * S - 999,
-	    { VERDICT_REFUSED, 4, 0, 25 * S / 10 + 999, 15 * S + 999,
-		25 * S / 10 + 999 } },
+	    CHECK(SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0), STATE(1230000, 2, 4),
+	    1235 * S - 999,
+	    VERDICT(VERDICT_REFUSED, 4, 0, 25 * S / 10 + 999, 15 * S + 999,
+		25 * S / 10 + 999) },
 	{ "sliding: all of this bucket",
-	    { SW, ALIGN_SPREAD, 4, 10 * S, 4, 4, 0, 0 },
-	    { true, 1230000, 1, 0 }, 1235 * S,
-	    { VERDICT_REFUSED, 4, 3, 15 * S, 15 * S, 15 * S } },
+	    CHECK(SW, ALIGN_SPREAD, 4, 10 * S, 4, 4, 0), STATE(1230000, 1, 0),
+	    1235 * S, VERDICT(VERDICT_REFUSED, 4, 3, 15 * S, 15 * S, 15 * S) },
 	{ "B19: one token is not five",
-	    { TB, ALIGN_SPREAD, 1, 1 * S, 10, 5, 0, 0 },
-	    { true, 100 * S, 1 * S, 1 * S }, 100 * S,
-	    { VERDICT_REFUSED, 10, 1, S, 9 * S, 4 * S } },
+	    CHECK(TB, ALIGN_SPREAD, 1, 1 * S, 10, 5, 0),
+	    STATE(100 * S, 1 * S, 1 * S), 100 * S,
+	    VERDICT(VERDICT_REFUSED, 10, 1, S, 9 * S, 4 * S) },
 	{ "B25: a slow bucket fills",
-	    { TB, ALIGN_SPREAD, 1, 3600 * S, 1, 1, 0, 0 },
-	    { true, 100 * S, 1, 3600 * S }, 100 * S + 3600 * S - 1,
-	    { VERDICT_ALLOWED, 1, 0, 3600 * S, 3600 * S, 0 } },
+	    CHECK(TB, ALIGN_SPREAD, 1, 3600 * S, 1, 1, 0),
+	    STATE(100 * S, 1, 3600 * S), 100 * S + 3600 * S - 1,
+	    VERDICT(VERDICT_ALLOWED, 1, 0, 3600 * S, 3600 * S, 0) },
 	{ "B30: it fills inside a second",
-	    { TB, ALIGN_SPREAD, 10, 1 * S, 10, 1, 0, 0 },
-	    { true, 100 * S, 0, 100000 }, 100 * S + 99999,
-	    { VERDICT_REFUSED, 10, 0, 1, 900001, 1 } },
+	    CHECK(TB, ALIGN_SPREAD, 10, 1 * S, 10, 1, 0),
+	    STATE(100 * S, 0, 100000), 100 * S + 99999,
+	    VERDICT(VERDICT_REFUSED, 10, 0, 1, 900001, 1) },
 	{ "B33: a million a second",
-	    { TB, ALIGN_SPREAD, 1000000, 1 * S, 5, 1, 0, 0 },
-	    { true, 100 * S, 0, 1 }, 100 * S + 1,
-	    { VERDICT_ALLOWED, 5, 0, 1, 5, 0 } },
-	{ "a full bucket is no key", { TB, ALIGN_SPREAD, 3, 1 * S, 2, 0, 0, 0 },
-	    { true, 100 * S, 0, 1 * S }, 101 * S,
-	    { VERDICT_ALLOWED, 2, 2, 0, 0, 0 } },
+	    CHECK(TB, ALIGN_SPREAD, 1000000, 1 * S, 5, 1, 0),
+	    STATE(100 * S, 0, 1), 100 * S + 1,
+	    VERDICT(VERDICT_ALLOWED, 5, 0, 1, 5, 0) },
+	{ "a full bucket is no key", CHECK(TB, ALIGN_SPREAD, 3, 1 * S, 2, 0, 0),
+	    STATE(100 * S, 0, 1 * S), 101 * S,
+	    VERDICT(VERDICT_ALLOWED, 2, 2, 0, 0, 0) },
 	/* 7 tokens of 1/s are 7 tokens of 3/2s, P 1 s and 2 s. */
-	{ "a changed N and its P", { TB, ALIGN_SPREAD, 3, 2 * S, 10, 1, 0, 0 },
-	    { true, 100 * S, 7 * S, 1 * S }, 100 * S,
-	    { VERDICT_ALLOWED, 10, 6, 666667, 2666667, 0 } },
+	{ "a changed N and its P", CHECK(TB, ALIGN_SPREAD, 3, 2 * S, 10, 1, 0),
+	    STATE(100 * S, 7 * S, 1 * S), 100 * S,
+	    VERDICT(VERDICT_ALLOWED, 10, 6, 666667, 2666667, 0) },
 };
 
 static void
@@ -482,8 +495,8 @@ test_limit_changes(void **context)
 static void
 test_largest_numbers(void **context)
 {
-	struct check c = { SW, ALIGN_SPREAD, MAX / 1000, S, 1, 1, 0, 0 };
-	struct state s = { true, 1000, MAX / 1000, MAX / 1000 }, after;
+	struct check c = CHECK(SW, ALIGN_SPREAD, MAX / 1000, S, 1, 1, 0);
+	struct state s = STATE(1000, MAX / 1000, MAX / 1000), after;
 	struct verdict v;
 	int64_t end_us;
 
@@ -495,17 +508,17 @@ test_largest_numbers(void **context)
 	c.count++;
 	assert_false(algorithm_fits(&c));
 
-	c = (struct check){ TB, ALIGN_SPREAD, 1, S, MAX / S, 1, 0, 0 };
+	c = (struct check)CHECK(TB, ALIGN_SPREAD, 1, S, MAX / S, 1, 0);
 	assert_true(algorithm_fits(&c));
-	s = (struct state){ true, 0, 0, S };
+	s = (struct state)STATE(0, 0, S);
 	algorithm_check(&c, &s, BASE, &v, &after, &end_us);
 	assert_int_equal(v.remaining, BASE / S - 1);
 	c.burst++;
 	assert_false(algorithm_fits(&c));
 
-	c = (struct check){ FW, ALIGN_EPOCH, MAX, S, MAX, INT64_MAX, 0, 0 };
+	c = (struct check)CHECK(FW, ALIGN_EPOCH, MAX, S, MAX, INT64_MAX, 0);
 	assert_true(algorithm_fits(&c));
-	s = (struct state){ true, 0, MAX - 1, 0 };
+	s = (struct state)STATE(0, MAX - 1, 0);
 	algorithm_check(&c, &s, 1, &v, &after, &end_us);
 	assert_int_equal(v.retry_us, ALGORITHM_NEVER);
 	c.cost = 1;
@@ -558,32 +571,32 @@ refund_at(struct check c, struct state s, int64_t taken_us, int64_t now_us,
 static void
 test_late_refund(void **context)
 {
-	struct check fixed = { FW, ALIGN_EPOCH, 9, 10 * S, 9, 2, 0, 0 };
-	struct check sliding = { SW, ALIGN_SPREAD, 9, 10 * S, 9, 2, 0, 0 };
-	struct check bucket = { TB, ALIGN_SPREAD, 1, S, 9, 2, 0, 0 };
-	struct state kept = { true, 20 * S, 5, 0 };
+	struct check fixed = CHECK(FW, ALIGN_EPOCH, 9, 10 * S, 9, 2, 0);
+	struct check sliding = CHECK(SW, ALIGN_SPREAD, 9, 10 * S, 9, 2, 0);
+	struct check bucket = CHECK(TB, ALIGN_SPREAD, 1, S, 9, 2, 0);
+	struct state kept = STATE(20 * S, 5, 0);
 
 	(void)context;
 	refund_at(
-	    fixed, kept, 21 * S, 29 * S, (struct state){ true, 20 * S, 3, 0 });
+	    fixed, kept, 21 * S, 29 * S, (struct state)STATE(20 * S, 3, 0));
 	refund_at(fixed, kept, 19 * S, 29 * S, kept);
 	refund_at(fixed, kept, 21 * S, 30 * S, kept);
-	refund_at(fixed, (struct state){ true, 20 * S, 2, 0 }, 21 * S, 22 * S,
+	refund_at(fixed, (struct state)STATE(20 * S, 2, 0), 21 * S, 22 * S,
 	    (struct state){ 0 });
-	kept = (struct state){ true, 20000, 5, 4 };
+	kept = (struct state)STATE(20000, 5, 4);
 	refund_at(
-	    sliding, kept, 21 * S, 29 * S, (struct state){ true, 20000, 3, 4 });
+	    sliding, kept, 21 * S, 29 * S, (struct state)STATE(20000, 3, 4));
 	refund_at(
-	    sliding, kept, 19 * S, 29 * S, (struct state){ true, 20000, 5, 2 });
+	    sliding, kept, 19 * S, 29 * S, (struct state)STATE(20000, 5, 2));
 	refund_at(sliding, kept, 9 * S, 29 * S, kept);
-	kept = (struct state){ true, 20 * S, 3 * S, S };
+	kept = (struct state)STATE(20 * S, 3 * S, S);
 	refund_at(bucket, kept, 20 * S, 20 * S,
-	    (struct state){ true, 20 * S, 5 * S, S });
+	    (struct state)STATE(20 * S, 5 * S, S));
 	refund_at(bucket, kept, 20 * S, 21 * S,
-	    (struct state){ true, 21 * S, 5 * S, S });
+	    (struct state)STATE(21 * S, 5 * S, S));
 	refund_at(bucket, kept, 20 * S, 22 * S, kept);
-	refund_at(bucket, (struct state){ true, 20 * S, 7 * S, S }, 20 * S,
-	    20 * S, (struct state){ 0 });
+	refund_at(bucket, (struct state)STATE(20 * S, 7 * S, S), 20 * S, 20 * S,
+	    (struct state){ 0 });
 	refund_at(
 	    bucket, (struct state){ 0 }, 20 * S, 20 * S, (struct state){ 0 });
 }

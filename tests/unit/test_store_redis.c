@@ -22,8 +22,14 @@ limit(const char *key, int64_t count)
 	struct store_check c = { 0 };
 
 	c.key = str_of(key);
-	c.check = (struct check){ ALGORITHM_FIXED_WINDOW, ALIGN_FIRST, count,
-		24 * HOUR_US, count, 1, 0, false };
+	c.check = (struct check){
+		.algorithm = ALGORITHM_FIXED_WINDOW,
+		.align = ALIGN_FIRST,
+		.count = count,
+		.period_us = 24 * HOUR_US,
+		.burst = count,
+		.cost = 1,
+	};
 	return c;
 }
 

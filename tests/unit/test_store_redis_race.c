@@ -180,9 +180,14 @@ own_check(const struct asker *a, char key[16])
 
 	snprintf(key, 16, "k%d", a->number);
 	c.key = str_of(key);
-	c.check = (struct check){ ALGORITHM_FIXED_WINDOW, ALIGN_FIRST,
-		SPACING * (a->number + 1), INT64_C(86400000000), 1, 1, 0,
-		false };
+	c.check = (struct check){
+		.algorithm = ALGORITHM_FIXED_WINDOW,
+		.align = ALIGN_FIRST,
+		.count = SPACING * (a->number + 1),
+		.period_us = INT64_C(86400000000),
+		.burst = 1,
+		.cost = 1,
+	};
 	return c;
 }
 
