@@ -183,6 +183,8 @@ local function convert_tokens(b, from, to, burst)
 	local tokens = (b - b % from) / from
 	if tokens >= burst then
 		return burst * to
+	elseif tokens < -burst then
+		return -burst * to
 	end
 	return tokens * to + mul_div(b - tokens * from, to, from)
 end
@@ -193,7 +195,7 @@ function bucket.evaluate(value, _, units, period, cost, burst)
 	if value then
 		local seen, tokens, terms = unpack_bytes('<ddd', value)
 		if not (seen % 1 + tokens % 1 + terms % 1 == 0 and
-			seen >= 0 and tokens >= 0 and terms >= 1 and
+			seen >= 0 and tokens >= -MAX and terms >= 1 and
 			seen <= MAX and tokens <= MAX and terms <= MAX) then
 			return NO_STATE
 		end
@@ -217,7 +219,7 @@ function bucket.evaluate(value, _, units, period, cost, burst)
 		return NEVER, t, t, b, period
 	end
 	local missing = cost * period - b
-	if missing > 0 then
+	if missing > 0 and cost > 0 then
 		return ceil_div(missing, units), t, t, b, period
 	end
 	return 0, t, t, b, period
@@ -226,6 +228,9 @@ end
 function bucket.tell(units, period, burst, t, _, b)
 	local rest = b % period
 	local remaining, next, full = (b - rest) / period, 0, 0
+	if b < 0 then
+		remaining, rest = 0, b
+	end
 	if remaining < burst then
 		next = ceil_div(period - rest, units)
 		full = ceil_div(burst * period - b, units)

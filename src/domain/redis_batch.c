@@ -9,16 +9,18 @@
 #include <stdlib.h>
 
 #include "base/counter.h"
+#include "domain/unsettled.h"
 
 /* Name of the command, script, number of keys, keys, argument. */
 #define ARGUMENTS_MAX (3 + REDIS_BATCH_MAX * STORE_CHECKS_MAX + 1)
 
-static const enum redis_script_name order[] = { REDIS_SCRIPT_REFUND,
+static const enum redis_script_name order[] = { REDIS_SCRIPT_SETTLE,
 	REDIS_SCRIPT_CHECK };
 
 struct redis_batch {
 	size_t n;
 	struct redis_batch_item *item[REDIS_BATCH_MAX];
+	int64_t cut[REDIS_BATCH_MAX * STORE_CHECKS_MAX];
 	struct buf joined; /* arguments of all questions */
 	struct str argument[ARGUMENTS_MAX];
 	char number[16];
@@ -181,12 +183,42 @@ share_checks(struct redis_batch *batch, const struct redis_reply *reply)
 	return trouble;
 }
 
+/* cut: of its checks. */
 static void
-share_refunds(struct redis_batch *batch)
+settled(struct redis_batch_item *item, const int64_t *cut)
 {
+	const char *p = item->keys.p;
+	size_t lost = 0;
+
+	for (size_t k = 0; k < item->n; k++) {
+		if (cut[k] > 0)
+			unsettled_cut(
+			    (struct str){ p, item->key_len[k] }, cut[k]);
+		lost += cut[k] < 0;
+		p += item->key_len[k];
+	}
+	unsettled_lost(lost);
+	item->answer.status = STORE_ANSWERED;
+}
+
+static const struct redis_trouble *
+share_settled(struct redis_batch *batch, const struct redis_reply *reply)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < batch->n; i++)
-		if (batch->item[i]->name == REDIS_SCRIPT_REFUND)
-			batch->item[i]->answer.status = STORE_ANSWERED;
+		if (batch->item[i]->name == REDIS_SCRIPT_SETTLE)
+			n += batch->item[i]->n;
+	if (!redis_script_read_settled(reply, batch->cut, n))
+		return &redis_trouble_broken;
+	n = 0;
+	for (size_t i = 0; i < batch->n; i++) {
+		if (batch->item[i]->name != REDIS_SCRIPT_SETTLE)
+			continue;
+		settled(batch->item[i], &batch->cut[n]);
+		n += batch->item[i]->n;
+	}
+	return NULL;
 }
 
 static const struct redis_trouble *
@@ -199,8 +231,7 @@ share(struct redis_batch *batch, enum redis_script_name name,
 		return redis_trouble_of(error);
 	if (name == REDIS_SCRIPT_CHECK)
 		return share_checks(batch, reply);
-	share_refunds(batch);
-	return NULL;
+	return share_settled(batch, reply);
 }
 
 static bool

@@ -11,7 +11,7 @@
 
 static const struct redis_script scripts[] = {
 	[REDIS_SCRIPT_CHECK] = { STR(lua_check), STR(LUA_check_SHA1) },
-	[REDIS_SCRIPT_REFUND] = { STR(lua_refund), STR(LUA_refund_SHA1) },
+	[REDIS_SCRIPT_SETTLE] = { STR(lua_settle), STR(LUA_settle_SHA1) },
 };
 
 const struct redis_script *
@@ -86,7 +86,7 @@ redis_script_put(struct buf *argument, enum redis_script_name name,
     const struct store_question *q, int64_t taken_us)
 {
 	buf_add_char(argument, (char)q->n);
-	if (name == REDIS_SCRIPT_REFUND)
+	if (name == REDIS_SCRIPT_SETTLE)
 		put_double(argument, taken_us);
 	for (size_t i = 0; i < q->n; i++)
 		put_check(argument, &q->check[i].check);
@@ -156,4 +156,18 @@ redis_script_read(struct redis_script_reader *r, const int64_t *limit, size_t n,
 			redis_reply_string(redis_reply_at(r->reply, r->at++)),
 			limit[i], &answer->verdict[i], &answer->reason);
 	return NULL;
+}
+
+bool
+redis_script_read_settled(
+    const struct redis_reply *reply, int64_t *cut, size_t n)
+{
+	struct str units = redis_reply_string(reply);
+
+	if (units.p == NULL || units.len != 8 * n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!get_double(units.p + 8 * i, &cut[i]))
+			return false;
+	return true;
 }

@@ -10,7 +10,7 @@
 #include "domain/store.h"
 #include "io/redis_link.h"
 
-enum redis_script_name { REDIS_SCRIPT_CHECK, REDIS_SCRIPT_REFUND };
+enum redis_script_name { REDIS_SCRIPT_CHECK, REDIS_SCRIPT_SETTLE };
 #define REDIS_SCRIPTS 2
 
 struct redis_script {
@@ -20,7 +20,10 @@ struct redis_script {
 
 const struct redis_script *redis_script(enum redis_script_name name);
 
-/* Adds a question to the argument; taken_us for a refund, else unused. */
+/*
+ * Adds a question to the argument. To settle it is to charge each check's
+ * cost, or to give it back where it is below 0; taken_us is for that alone.
+ */
 void redis_script_put(struct buf *argument, enum redis_script_name name,
     const struct store_question *q, int64_t taken_us);
 
@@ -41,5 +44,9 @@ bool redis_script_read_begin(
  */
 const struct redis_trouble *redis_script_read(struct redis_script_reader *r,
     const int64_t *limit, size_t n, struct store_answer *answer, bool *ok);
+
+/* Of n settled checks: the units cut off each, -1 for one that was lost. */
+bool redis_script_read_settled(
+    const struct redis_reply *reply, int64_t *cut, size_t n);
 
 #endif

@@ -130,7 +130,7 @@ queue_all(struct redis_session *s)
 	return queue_auth(s) && queue(s, VITAL, database, 2) &&
 	    queue(s, VITAL, ping, 1) && queue(s, OPTIONAL, name, 3) &&
 	    queue_load(s, REDIS_SCRIPT_CHECK) &&
-	    queue_load(s, REDIS_SCRIPT_REFUND) && queue(s, VITAL, run, 4) &&
+	    queue_load(s, REDIS_SCRIPT_SETTLE) && queue(s, VITAL, run, 4) &&
 	    (s->text.probe[0] == '\0' || queue(s, VITAL, probe, 5));
 }
 

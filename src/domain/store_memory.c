@@ -17,6 +17,8 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "domain/table.h"
+#include "domain/unsettled.h"
+#include "pure/settlement.h"
 #include "pure/siphash.h"
 
 #define SHARDS 16
@@ -258,25 +260,32 @@ memory_ask(struct store *store, const struct store_question *q,
 }
 
 static void
+keep_settled(struct table *t, struct entry *e, const struct check *c,
+    const struct state *s, int64_t end_us, int64_t now_us)
+{
+	struct verdict v;
+
+	algorithm_peek(c, s, now_us, &v);
+	table_keep(
+	    t, e, s, end_us, v.remaining == 0 ? now_us + v.next_us : 0, now_us);
+}
+
+static void
 refund_one(struct store_memory *m, const struct store_check *c, uint64_t hash,
     int64_t taken_us, int64_t now_us)
 {
 	struct table *t = &m->shard[shard_index(hash)].table;
 	struct entry *e = table_find(t, c->key, (unsigned)hash);
 	struct state s;
-	struct verdict v;
 
 	if (e == NULL)
 		return;
 	s = *table_state(e);
-	algorithm_refund(&c->check, &s, taken_us, now_us);
-	if (!s.exists) {
+	settlement_refund(&c->check, &s, taken_us, now_us);
+	if (s.exists)
+		keep_settled(t, e, &c->check, &s, table_end_us(e), now_us);
+	else
 		drop(m, t, e);
-		return;
-	}
-	algorithm_peek(&c->check, &s, now_us, &v);
-	table_keep(t, e, &s, table_end_us(e),
-	    v.remaining == 0 ? now_us + v.next_us : 0, now_us);
 }
 
 static void
@@ -292,6 +301,54 @@ memory_refund(
 	for (size_t i = 0; i < q->n; i++)
 		refund_one(m, &q->check[i], w.hash[i], taken_us, now_us);
 	unlock_shards(m, w.shards);
+}
+
+static void
+charge_one(struct store_memory *m, const struct store_check *c, uint64_t hash,
+    int64_t taken_us, int64_t now_us)
+{
+	unsigned shard = shard_index(hash);
+	struct table *t = &m->shard[shard].table;
+	struct entry *e = table_find(t, c->key, (unsigned)hash);
+	struct state s = { 0 };
+	int64_t end_us, cut;
+
+	if (e == NULL)
+		e = add(m, 1U << shard, c->key, hash, now_us);
+	if (e == NULL) {
+		unsettled_lost(1);
+		return;
+	}
+	s = *table_state(e);
+	cut = settlement_charge(&c->check, &s, taken_us, now_us, &end_us);
+	keep_settled(t, e, &c->check, &s, end_us, now_us);
+	if (cut > 0)
+		unsettled_cut(c->key, cut);
+}
+
+static void
+settle_one(struct store_memory *m, const struct store_settlement *s)
+{
+	struct store_check c = s->check;
+	struct work w;
+
+	begin(m, &(struct store_question){ &c, 1 }, &w);
+	if (s->delta > 0) {
+		c.check.cost = s->delta;
+		charge_one(m, &c, w.hash[0], s->taken_us, clock_real_us());
+	} else {
+		c.check.cost = -s->delta;
+		refund_one(m, &c, w.hash[0], s->taken_us, clock_real_us());
+	}
+	unlock_shards(m, w.shards);
+}
+
+static void
+memory_settle(struct store *store, const struct store_settlement *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s[i].delta != 0)
+			settle_one(memory_of(store), &s[i]);
 }
 
 /* True when there is more to do in this shard. */
@@ -357,6 +414,7 @@ static const struct store_ops memory_ops = {
 	.ask = memory_ask,
 	.refund = memory_refund,
 	.release = memory_release,
+	.settle = memory_settle,
 	.maintain = memory_maintain,
 	.free = memory_free,
 };

@@ -20,6 +20,7 @@
 #include "domain/outage.h"
 #include "domain/redis_lane.h"
 #include "domain/redis_session.h"
+#include "domain/unsettled.h"
 
 /* What one call of redis_maintain may wait for the server. */
 #define SLICE_US 50000
@@ -58,7 +59,7 @@ redis_of(struct store *store)
 }
 
 static void
-settle(struct store_redis *s)
+start_is_over(struct store_redis *s)
 {
 	if (!atomic_load(&s->starting))
 		return;
@@ -167,13 +168,47 @@ redis_ask(struct store *store, const struct store_question *q,
 	ask_script(redis_of(store), REDIS_SCRIPT_CHECK, q, 0, answer);
 }
 
+/* Each check's cost: charged, or given back where it is below 0. */
+static void
+settle(struct store_redis *s, const struct store_question *q, int64_t taken_us)
+{
+	struct store_answer answer;
+
+	ask_script(s, REDIS_SCRIPT_SETTLE, q, taken_us, &answer);
+	if (answer.status == STORE_OUT)
+		unsettled_lost(q->n);
+}
+
 static void
 redis_refund(
     struct store *store, const struct store_question *q, int64_t taken_us)
 {
-	struct store_answer answer;
+	struct store_check check[STORE_CHECKS_MAX];
 
-	ask_script(redis_of(store), REDIS_SCRIPT_REFUND, q, taken_us, &answer);
+	for (size_t i = 0; i < q->n; i++) {
+		check[i] = q->check[i];
+		check[i].check.cost = -check[i].check.cost;
+	}
+	settle(
+	    redis_of(store), &(struct store_question){ check, q->n }, taken_us);
+}
+
+/* Those of one request were taken at one time, so in one call. */
+static void
+redis_settle(struct store *store, const struct store_settlement *s, size_t n)
+{
+	struct store_check check[STORE_CHECKS_MAX];
+	struct store_question q = { check, 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		check[q.n] = s[i].check;
+		check[q.n++].check.cost = s[i].delta;
+		if (i + 1 < n && s[i + 1].taken_us == s[i].taken_us &&
+		    q.n < STORE_CHECKS_MAX)
+			continue;
+		settle(redis_of(store), &q, s[i].taken_us);
+		q.n = 0;
+	}
 }
 
 static void
@@ -181,7 +216,7 @@ end_attempt(struct store_redis *s)
 {
 	redis_session_free(s->session);
 	s->session = NULL;
-	settle(s);
+	start_is_over(s);
 }
 
 static void
@@ -350,6 +385,7 @@ static const struct store_ops redis_ops = {
 	.ask = redis_ask,
 	.refund = redis_refund,
 	.release = redis_release,
+	.settle = redis_settle,
 	.maintain = redis_maintain,
 	.free = redis_free,
 };

@@ -12,17 +12,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* How a count stands at now_us. */
-struct standing {
-	int64_t now_us;
-	int64_t start;   /* windows: us; sliding: ms */
-	int64_t used;    /* windows: units in this one; bucket: tokens * P */
-	int64_t before;  /* sliding: units in the bucket before */
-	int64_t elapsed; /* sliding: ms since start */
-	int64_t width;   /* sliding: the period in ms */
-	int64_t r;       /* token bucket: r units every p us */
-	int64_t p;
-};
+#include "pure/standing.h"
 
 struct law {
 	void (*stand)(const struct check *c, const struct state *s,
@@ -126,9 +116,8 @@ fixed_figures(
 	v->next_us = v->full_us;
 }
 
-/* The bucket (ms) that a moment (ms) falls into. */
-static int64_t
-bucket_start(const struct check *c, int64_t ms)
+int64_t
+standing_bucket(const struct check *c, int64_t ms)
 {
 	int64_t width = c->period_us / 1000;
 	int64_t offset = c->offset_us / 1000;
@@ -144,7 +133,7 @@ sliding_stand(const struct check *c, const struct state *s, int64_t now_us,
 
 	at->now_us = now_us;
 	at->width = c->period_us / 1000;
-	at->start = bucket_start(c, ms);
+	at->start = standing_bucket(c, ms);
 	at->elapsed = ms - at->start;
 	at->used = 0;
 	at->before = 0;
@@ -210,17 +199,20 @@ sliding_end(const struct check *c, const struct standing *at)
 	return (at->start + 2 * at->width) * 1000;
 }
 
-/* N changed: tokens * old P become tokens * new P, never rounded up. */
+/*
+ * N changed: tokens * old P become tokens * new P, never rounded up. Where
+ * that is below 0 at all it is at most one full bucket (+-full).
+ */
 static int64_t
-convert_tokens(const struct state *s, int64_t p)
+convert_tokens(const struct state *s, int64_t p, int64_t full)
 {
 	__extension__ typedef __int128 wide;
-	wide v;
+	wide v = (wide)s->b * p;
 
-	if (s->c == p)
-		return s->b;
-	v = (wide)s->b * p / s->c;
-	return v > ALGORITHM_PRODUCT_MAX ? ALGORITHM_PRODUCT_MAX : (int64_t)v;
+	v = v / s->c - (v % s->c < 0 ? 1 : 0);
+	if (v > full)
+		return full;
+	return v < -full ? -full : (int64_t)v;
 }
 
 static void
@@ -235,7 +227,8 @@ bucket_stand(const struct check *c, const struct state *s, int64_t now_us,
 	at->used = full;
 	if (!s->exists)
 		return;
-	at->used = min64(full, convert_tokens(s, at->p));
+	at->used =
+	    s->c == at->p ? min64(full, s->b) : convert_tokens(s, at->p, full);
 	elapsed_us = now_us - s->a;
 	if (elapsed_us < ceil_div(full - at->used, at->r))
 		at->used += at->r * elapsed_us;
@@ -262,7 +255,7 @@ static void
 bucket_figures(
     const struct check *c, const struct standing *at, struct verdict *v)
 {
-	v->remaining = at->used / at->p;
+	v->remaining = max64(0, at->used) / at->p;
 	v->full_us = bucket_wait(c, at, c->burst);
 	v->next_us =
 	    v->remaining == c->burst ? 0 : bucket_wait(c, at, v->remaining + 1);
@@ -294,8 +287,21 @@ stand(const struct check *c, const struct state *s, int64_t now_us,
 	return law;
 }
 
-static void
-keep(const struct check *c, const struct standing *at, struct state *s)
+void
+standing_of(const struct check *check, const struct state *state,
+    int64_t now_us, struct standing *at)
+{
+	stand(check, state, now_us, at);
+}
+
+int64_t
+standing_end(const struct check *check, const struct standing *at)
+{
+	return laws[check->algorithm].end(check, at);
+}
+
+void
+standing_keep(const struct check *c, const struct standing *at, struct state *s)
 {
 	s->exists = true;
 	switch (c->algorithm) {
@@ -332,7 +338,7 @@ algorithm_check(const struct check *check, const struct state *state,
 	*after = *state;
 	if (retry_us == 0 && check->cost > 0) {
 		law->take(&at, check->cost);
-		keep(check, &at, after);
+		standing_keep(check, &at, after);
 	}
 	*end_us = law->end(check, &at);
 	verdict->kind = retry_us == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED;
@@ -352,78 +358,6 @@ algorithm_peek(const struct check *check, const struct state *state,
 	verdict->limit = limit_of(check);
 	verdict->retry_us = 0;
 	law->figures(check, &at, verdict);
-}
-
-static void
-window_refund(
-    const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
-{
-	if (taken_us >= s->a && now_us < s->a + c->period_us)
-		s->b = max64(0, s->b - c->cost);
-	s->exists = s->b > 0;
-}
-
-static void
-sliding_refund(
-    const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
-{
-	int64_t bucket = bucket_start(c, taken_us / 1000);
-	int64_t width = c->period_us / 1000;
-
-	if (now_us / 1000 >= s->a + 2 * width)
-		return;
-	if (bucket == s->a)
-		s->b = max64(0, s->b - c->cost);
-	else if (bucket == s->a - width)
-		s->c = max64(0, s->c - c->cost);
-	s->exists = s->b > 0 || s->c > 0;
-}
-
-/*
- * What flowed in since then may have found the bucket full, had the cost
- * not been taken; as nobody knows, that much is not given back.
- */
-static void
-bucket_refund(
-    const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
-{
-	struct standing at = { 0 };
-	int64_t back, elapsed_us, full;
-
-	bucket_stand(c, s, now_us, &at);
-	full = c->burst * at.p;
-	back = min64(c->cost, c->burst) * at.p;
-	elapsed_us = max64(0, now_us - taken_us);
-	if (elapsed_us >= ceil_div(back, at.r))
-		return;
-	back -= at.r * elapsed_us;
-	at.used = back < full - at.used ? at.used + back : full;
-	keep(c, &at, s);
-	s->exists = at.used < full;
-}
-
-void
-algorithm_refund(const struct check *check, struct state *state,
-    int64_t taken_us, int64_t now_us)
-{
-	if (!state->exists || check->cost == 0)
-		return;
-	now_us = algorithm_now(check, state, now_us);
-	switch (check->algorithm) {
-	case ALGORITHM_FIXED_WINDOW:
-		window_refund(check, state, taken_us, now_us);
-		break;
-	case ALGORITHM_SLIDING_WINDOW:
-		sliding_refund(check, state, taken_us, now_us);
-		break;
-	case ALGORITHM_TOKEN_BUCKET:
-		bucket_refund(check, state, taken_us, now_us);
-		break;
-	case ALGORITHM_SLIDING_LOG:
-	case ALGORITHM_LEAKY_BUCKET:
-	case ALGORITHM_CONCURRENCY:
-		break;
-	}
 }
 
 void

@@ -54,7 +54,8 @@ struct check {
  *	fixed_window    a = window start (us)   b = units taken
  *	sliding_window  a = bucket start (ms)   b = units in it
  *	                c = units in the bucket before
- *	token_bucket    a = time (us)  b = tokens * P  c = P (lowest terms)
+ *	token_bucket    a = time (us)  b = tokens * P  c = P (lowest terms);
+ *	                b < 0 after a settlement
  */
 struct state {
 	bool exists;
@@ -92,10 +93,6 @@ void algorithm_check(const struct check *check, const struct state *state,
  */
 void algorithm_peek(const struct check *check, const struct state *state,
     int64_t now_us, struct verdict *verdict);
-/* Takes a cost back, from the window that holds it if that still lasts. */
-void algorithm_refund(const struct check *check, struct state *state,
-    int64_t taken_us, int64_t now_us);
-
 /* Period and count in lowest terms: R units every P microseconds. */
 void algorithm_lowest_terms(
     int64_t count, int64_t period_us, int64_t *r, int64_t *p);

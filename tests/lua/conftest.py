@@ -71,6 +71,15 @@ def request(*records):
     return bytes([len(records)]) + b"".join(records)
 
 
+def settlement(taken, *records):
+    return struct.pack("<Bd", len(records), taken) + b"".join(records)
+
+
+def cut(reply):
+    """What a settlement has cut off each check."""
+    return [int(x) for x in struct.unpack("<%dd" % (len(reply) // 8), reply)]
+
+
 @pytest.fixture(scope="session")
 def server():
     directory = tempfile.mkdtemp(prefix="sluice-lua-")
@@ -136,8 +145,8 @@ def check(db):
 
 
 @pytest.fixture
-def refund(db):
-    return Script(db, "refund.lua")
+def settle(db):
+    return Script(db, "settle.lua")
 
 
 @pytest.fixture
@@ -147,8 +156,8 @@ def check_at(db):
 
 
 @pytest.fixture
-def refund_at(db):
-    return Script(db, "refund.lua", TEST_NOW)
+def settle_at(db):
+    return Script(db, "settle.lua", TEST_NOW)
 
 
 @pytest.fixture(scope="session")
@@ -158,7 +167,7 @@ def decide(tmp_path_factory):
     subprocess.run(
         [os.environ.get("CC", "cc"), "-std=gnu17", "-O1", "-I", ROOT / "src",
          "-o", program, ROOT / "tests/lua/decide.c",
-         ROOT / "src/pure/algorithm.c"],
+         ROOT / "src/pure/algorithm.c", ROOT / "src/pure/settlement.c"],
         check=True,
     )
 

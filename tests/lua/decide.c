@@ -5,6 +5,7 @@
  *	new                     forget the state
  *	check CHECK NOW         a line: wait remaining next full exists a b c
  *	refund CHECK TAKEN NOW  a line: exists a b c
+ *	charge CHECK TAKEN NOW  a line: cut exists a b c
  *
  * CHECK: algorithm align count period_us burst cost offset_us
  */
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "pure/algorithm.h"
+#include "pure/settlement.h"
 
 static int64_t
 next_number(void)
@@ -71,7 +73,18 @@ refund(struct state *s)
 	struct check c = next_check();
 	int64_t taken_us = next_number();
 
-	algorithm_refund(&c, s, taken_us, next_number());
+	settlement_refund(&c, s, taken_us, next_number());
+	print_state(s);
+}
+
+static void
+charge(struct state *s)
+{
+	struct check c = next_check();
+	int64_t taken_us = next_number(), end_us;
+
+	printf("%" PRId64 " ",
+	    settlement_charge(&c, s, taken_us, next_number(), &end_us));
 	print_state(s);
 }
 
@@ -86,6 +99,8 @@ main(void)
 			check(&s);
 		else if (strcmp(word, "refund") == 0)
 			refund(&s);
+		else if (strcmp(word, "charge") == 0)
+			charge(&s);
 		else
 			s = (struct state){ 0 };
 	}

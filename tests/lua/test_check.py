@@ -204,43 +204,18 @@ def test_B02_B03_at_the_windows_edge(check, db):
     assert max(counts.values()) == 3
 
 
-@pytest.mark.parametrize("algorithm", ALL)
-def test_refund_undoes_a_check(check, refund, db, algorithm):
-    one = record(algorithm, 5, HOUR, burst=5, cost=2)
-    now = check(["k"], request(one))[0]
-    taken = struct.pack("<Bd", 1, now) + one
-    assert refund(["k"], taken) == 1
-    if algorithm != BUCKET:
-        assert db.dbsize() == 0
-    now = check(["k"], request(one))[0]
-    check(["k"], request(one))
-    assert refund(["k"], struct.pack("<Bd", 1, now) + one) == 1
-    assert check(["k"], request(record(algorithm, 5, HOUR, burst=5, cost=0))
-                 )[1][1] == 3
-    assert 0 < db.pttl("k") <= 2 * HOUR // 1000 + 100
-
-
-def test_a_refund_too_late_is_dropped(check, refund, db):
-    one = fixed(5)
-    now = check(["k"], request(one))[0]
-    assert refund(["k"], struct.pack("<Bd", 1, now - 1) + one) == 0
-    assert refund(["gone"], struct.pack("<Bd", 1, now) + one) == 0
-    db.lpush("list", "x")
-    assert refund(["list", "k"], struct.pack("<Bd", 2, now) + one + one) == 1
-
-
 def test_the_header_holds_the_scripts(db, tmp_path):
     """embed.sh: the text that C has is the text that Redis hashes."""
     header = subprocess.run(
         [ROOT / "lua/embed.sh", ROOT / "lua/check.lua",
-         ROOT / "lua/refund.lua"],
+         ROOT / "lua/settle.lua"],
         check=True, capture_output=True,
     ).stdout
     (tmp_path / "scripts.h").write_bytes(header)
     (tmp_path / "print.c").write_text(
         '#include <stdio.h>\n#include "scripts.h"\n'
         'int main(void) { printf("%s\\n%s\\n%s%s", LUA_check_SHA1, '
-        "LUA_refund_SHA1, lua_check, lua_refund); }\n"
+        "LUA_settle_SHA1, lua_check, lua_settle); }\n"
     )
     subprocess.run(
         ["cc", "-o", tmp_path / "print", tmp_path / "print.c"], check=True
@@ -248,7 +223,7 @@ def test_the_header_holds_the_scripts(db, tmp_path):
     said = subprocess.run(
         [tmp_path / "print"], check=True, capture_output=True, text=True
     ).stdout
-    check, refund = expand("check.lua"), expand("refund.lua")
+    check, settle = expand("check.lua"), expand("settle.lua")
     assert said == "%s\n%s\n%s%s" % (
-        db.script_load(check), db.script_load(refund), check, refund
+        db.script_load(check), db.script_load(settle), check, settle
     )

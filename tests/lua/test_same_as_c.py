@@ -6,8 +6,8 @@ import struct
 import time
 
 from conftest import (
-    BUCKET, EPOCH, FIRST, FIXED, SLIDING, SPREAD, by_request, record,
-    request,
+    BUCKET, EPOCH, FIRST, FIXED, SLIDING, SPREAD, by_request, cut, record,
+    request, settlement,
 )
 
 MAX = 2**53 - 1
@@ -64,7 +64,7 @@ def trace(r):
             count, burst = draw_rate(r, algorithm, period)
         cost = draw_cost(r, algorithm, count, burst)
         c = (algorithm, align, count, period, burst, cost, offset)
-        what = "refund" if r.random() < 0.15 else "check"
+        what = r.choices(["check", "refund", "charge"], [7, 1, 2])[0]
         yield what, c, r.choice(times[-3:]), now
         times.append(now)
 
@@ -73,10 +73,10 @@ def numbers(c):
     return " ".join(str(x) for x in c)
 
 
-def as_record(c):
+def as_record(c, sign=1):
     algorithm, align, count, period, burst, cost, offset = c
-    return record(algorithm, count, period, burst, min(cost, 2**53), offset,
-                  align)
+    return record(algorithm, count, period, burst, sign * min(cost, 2**53),
+                  offset, align)
 
 
 def state_of(c, value):
@@ -86,17 +86,18 @@ def state_of(c, value):
     return [1] + [int(x) for x in three] + [0] * (3 - len(three))
 
 
-def send(pipe, check_at, refund_at, key, step):
+def send(pipe, check_at, settle_at, key, step):
     what, c, taken, now = step
     if what == "check":
         pipe.evalsha(check_at.sha, 1, key, request(as_record(c)), now)
     else:
-        argument = struct.pack("<Bd", 1, taken) + as_record(c)
-        pipe.evalsha(refund_at.sha, 1, key, argument, now)
+        sign = 1 if what == "charge" else -1
+        argument = settlement(taken, as_record(c, sign))
+        pipe.evalsha(settle_at.sha, 1, key, argument, now)
     pipe.get(key)
 
 
-def test_drawn_traces(db, check_at, refund_at, decide):
+def test_drawn_traces(db, check_at, settle_at, decide):
     seed = int(os.environ.get("SEED", time.time_ns()))
     print("SEED=%d" % seed)
     r = random.Random(seed)
@@ -109,7 +110,7 @@ def test_drawn_traces(db, check_at, refund_at, decide):
             times = [now] if what == "check" else [taken, now]
             lines.append("%s %s %s\n" % (what, numbers(c), numbers(times)))
             steps.append(step)
-            send(pipe, check_at, refund_at, "k%d" % i, step)
+            send(pipe, check_at, settle_at, "k%d" % i, step)
     replies = pipe.execute(raise_on_error=False)
     wanted = decide(lines)
     assert len(wanted) == len(steps)
@@ -121,6 +122,8 @@ def test_drawn_traces(db, check_at, refund_at, decide):
             reply = by_request(reply, request(as_record(step[1])))
             assert reply[0] == step[3]
             got = reply[1] + got
+        elif step[0] == "charge":
+            got = cut(reply) + got
         assert got == want, (i, step)
 
 

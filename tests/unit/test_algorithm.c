@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "pure/algorithm.h"
+#include "pure/settlement.h"
 
 #define MAX  ALGORITHM_PRODUCT_MAX
 #define BASE INT64_C(1790000000123456) /* some day in 2026 */
@@ -545,7 +546,7 @@ test_refund(void **context)
 			algorithm_peek(&c, &s, t, &was);
 			algorithm_check(&c, &s, t, &v, &after, &end_us);
 			if (v.kind == VERDICT_ALLOWED && draw(0, 1)) {
-				algorithm_refund(&c, &after, t, t);
+				settlement_refund(&c, &after, t, t);
 				algorithm_peek(&c, &after, t, &v);
 				assert_int_equal(v.remaining, was.remaining);
 			}
@@ -558,7 +559,7 @@ static void
 refund_at(struct check c, struct state s, int64_t taken_us, int64_t now_us,
     struct state want)
 {
-	algorithm_refund(&c, &s, taken_us, now_us);
+	settlement_refund(&c, &s, taken_us, now_us);
 	assert_int_equal(s.exists, want.exists);
 	if (!s.exists)
 		return;

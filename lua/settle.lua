@@ -1,0 +1,169 @@
+-- Settles what allowed requests took: in the window that holds it, if that
+-- still lasts; else a charge goes to the current one, and what would be given
+-- back is dropped. src/pure/settlement.c in Lua.
+--
+-- KEYS     the keys of all checks, in order
+-- ARGV[1]  for each request: a byte, its number of checks, a double, when
+--          they were allowed (us), then a record (see laws.lua) for each,
+--          whose cost is charged, or given back where it is below 0
+--
+-- Returns a double as 8 bytes for each check: the units that were cut off a
+-- charge; -1: the store could not take it.
+--@include now.lua
+--@include laws.lua
+local LOST = -1
+
+-- Each: the counts after it, or nil for nothing to give back.
+local function refund_fixed(value, _, q, r, _, taken, t)
+	local a, b = unpack_bytes('<dd', value)
+	if taken >= a and t < a + q then
+		return a, b > r and b - r or 0, 0
+	end
+end
+
+local function refund_sliding(value, _, q, r, s, taken, t)
+	local a, b, c = unpack_bytes('<ddd', value)
+	local ms = (taken - taken % 1000) / 1000
+	local start = ms - (ms - s) % q
+	if t >= (a + 2 * q) * 1000 then
+		return nil
+	elseif start == a then
+		return a, b > r and b - r or 0, c
+	elseif start == a - q then
+		return a, b, c > r and c - r or 0
+	end
+end
+
+-- How far a count may go: its limit beyond its limit.
+local function ceiling(limit)
+	return limit > MAX / 2 and MAX or 2 * limit
+end
+
+-- Each: the counts after it, and how many units of r were charged.
+local function within(r, room)
+	return room < 0 and 0 or r < room and r or room
+end
+
+local function charge_fixed(p, _, r, _, _, a, b)
+	local charged = within(r, ceiling(p) - b)
+	return a, b + charged, 0, charged
+end
+
+-- c * left + b * q is to stay within the ceiling * q.
+local function charge_sliding(p, q, r, s, taken, a, b, c, left)
+	local top = ceiling(p)
+	local ms = (taken - taken % 1000) / 1000
+	if ms - (ms - s) % q ~= a - q then
+		local faded = mul_div(q - left, c, q)
+		local charged = within(r, top - c - b + faded)
+		return a, b + charged, c, charged
+	end
+	local rest = q % left
+	local room = top - b
+	if room > 0 and room * ((q - rest) / left) < top then
+		room = room * ((q - rest) / left) + mul_div(rest, room, left)
+	elseif room > 0 then
+		room = top
+	end
+	local charged = within(r, (room < top and room or top) - c)
+	return a, b, c + charged, charged
+end
+
+local function charge_bucket(_, q, r, s, _, a, b)
+	local full = s * q
+	-- What a cost then lacks is to be exact too.
+	local room = b + (full < MAX - full and full or MAX - full)
+	local charged = within(r, (room - room % q) / q)
+	return a, b - charged * q, q, charged
+end
+
+-- What flowed in since may have found the bucket full, had the cost not
+-- been taken; as nobody knows, that much is not given back.
+local function refund_bucket(_, p, q, r, s, taken, t, b)
+	local back = (r < s and r or s) * q
+	local elapsed = t > taken and t - taken or 0
+	if elapsed >= ceil_div(back, p) then
+		return nil
+	end
+	back = back - p * elapsed
+	if back < s * q - b then
+		return t, b + back, q
+	end
+	return t, s * q, q
+end
+
+local function end_of_window(law, q, a)
+	if law == fixed then
+		return ceil_div(a + q, 1000)
+	end
+	return a + 2 * q
+end
+
+local REFUNDS = {
+	[fixed] = refund_fixed,
+	[sliding] = refund_sliding,
+	[bucket] = refund_bucket,
+}
+
+local CHARGES = {
+	[fixed] = charge_fixed,
+	[sliding] = charge_sliding,
+	[bucket] = charge_bucket,
+}
+
+-- Keeps what is left; a count that is untouched is no key.
+local function keep(key, law, p, q, s, t, a, b, c)
+	local end_ms
+	if law == bucket then
+		if b == s * q then
+			return redis.call('DEL', key)
+		end
+		end_ms = ceil_div(t + ceil_div(s * q - b, p), 1000)
+	elseif b == 0 and c == 0 then
+		return redis.call('DEL', key)
+	else
+		end_ms = end_of_window(law, q, a)
+	end
+	write(key, pack_bytes(law.format, a, b, c), end_ms)
+end
+
+-- Returns how many units were cut.
+local function settle(key, records, at, taken)
+	local kind, p, q, r, s = unpack_bytes(RECORD, records, at)
+	local law = LAWS[kind % 4]
+	local value = try('GET', key)
+	if r == 0 or not value and r < 0 then
+		return 0
+	elseif value and #value ~= law.size then
+		foreign(value)
+		return LOST
+	end
+	local wait, t, a, b, c, d = law.evaluate(value, kind, p, q, 0, s)
+	local charged
+	if wait == NO_STATE then
+		return LOST
+	elseif r > 0 then
+		a, b, c, charged = CHARGES[law](p, q, r, s, taken, a, b, c, d)
+	else
+		a, b, c = REFUNDS[law](value, p, q, -r, s, taken, t, b)
+		charged = r
+	end
+	if a and charged ~= 0 then
+		keep(key, law, p, q, s, t, a, b, c)
+	end
+	return r - charged
+end
+
+local records = ARGV[1]
+local at, key, cut = 1, 0, {}
+while at <= #records do
+	local n, taken = unpack_bytes('<Bd', records, at)
+	at = at + 9
+	for _ = 1, n do
+		key = key + 1
+		local ok, units = pcall(settle, KEYS[key], records, at, taken)
+		cut[key] = pack_bytes('<d', ok and units or LOST)
+		at = at + RECORD_SIZE
+	end
+end
+return table.concat(cut)
