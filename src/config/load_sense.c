@@ -113,7 +113,8 @@ can_be_missing(const struct key *key)
 		const struct key_part *part = &key->part[i];
 		enum key_source last = part->alternative[part->n - 1].source;
 
-		if (last == KEY_CLIENT || last == KEY_HEADER)
+		if (last != KEY_HOST && last != KEY_PATH &&
+		    last != KEY_METHOD && last != KEY_GLOBAL)
 			return true;
 	}
 	return false;

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "domain/tuple.h"
+#include "pure/form.h"
 #include "pure/key.h"
 
 #define NAME_MAX_BYTES 512
@@ -45,110 +47,6 @@ applies(const struct config_limit *l, const struct subject *s)
 	if (l->client.n > 0 && !client_is_in(&l->client, s))
 		return false;
 	return subject_may_match(s, &l->match) && !is_exempt(l, s);
-}
-
-static struct str
-client_value(const struct subject *s, struct arena *arena)
-{
-	char text[ADDRESS_TEXT_MAX];
-
-	if (!s->has_client)
-		return s->client_text;
-	address_format(&s->network, text);
-	return arena_copy(arena, str_of(text));
-}
-
-/* Apache hands Authorization on under another name after a redirect. */
-static struct str
-header_value(const struct subject *s, struct str name)
-{
-	struct str value = params_get(s->params, name);
-
-	if (value.len == 0 && str_eq(name, STR("HTTP_AUTHORIZATION")))
-		value =
-		    params_get(s->params, STR("REDIRECT_HTTP_AUTHORIZATION"));
-	return value;
-}
-
-static struct str
-source_value(const struct key_alternative *a, const struct subject *s,
-    struct arena *arena)
-{
-	switch (a->source) {
-	case KEY_CLIENT:
-		return client_value(s, arena);
-	case KEY_HEADER:
-		return header_value(s, str_of(a->name));
-	case KEY_HOST:
-		return s->host;
-	case KEY_PATH:
-		return s->path;
-	case KEY_METHOD:
-		return s->method;
-	case KEY_GLOBAL:
-		return STR("global");
-	}
-	return STR_NONE;
-}
-
-/* The first alternative that is there; some are never missing. */
-static bool
-part_value(const struct key_part *part, const struct subject *s,
-    struct arena *arena, struct str *value)
-{
-	for (size_t i = 0; i < part->n; i++) {
-		const struct key_alternative *a = &part->alternative[i];
-
-		*value = source_value(a, s, arena);
-		if (value->len > 0 || a->source == KEY_HOST ||
-		    a->source == KEY_PATH || a->source == KEY_METHOD)
-			return true;
-	}
-	return false;
-}
-
-static bool
-is_alone(const struct key *key, enum key_source source)
-{
-	return key->n == 1 && key->part[0].n == 1 &&
-	    key->part[0].alternative[0].source == source;
-}
-
-static bool
-make_tag(const struct config_limit *l, const struct config_store *store,
-    const struct subject *s, struct arena *arena, char tag[KEY_TAG_MAX],
-    bool *missing)
-{
-	struct str values[KEY_PARTS_MAX];
-	bool plain = is_alone(&l->key, KEY_GLOBAL) ||
-	    (is_alone(&l->key, KEY_CLIENT) && s->has_client);
-
-	*missing = false;
-	for (size_t i = 0; i < l->key.n; i++)
-		if (!part_value(&l->key.part[i], s, arena, &values[i])) {
-			*missing = true;
-			return true;
-		}
-	return key_tag(store->hasher, values, l->key.n, plain, tag) > 0;
-}
-
-/*
- * X-Api-Key beside X_Api_Key are one param given twice: applications differ
- * in which one they take, so neither may choose the count.
- */
-static bool
-is_ambiguous(const struct key *key, const struct subject *s)
-{
-	for (size_t i = 0; i < key->n; i++)
-		for (size_t k = 0; k < key->part[i].n; k++) {
-			const struct key_alternative *a =
-			    &key->part[i].alternative[k];
-
-			if (a->source == KEY_HEADER &&
-			    params_disagree(s->params, str_of(a->name)))
-				return true;
-		}
-	return false;
 }
 
 static char
@@ -221,6 +119,23 @@ has_period(const struct config_limit *l, int64_t period_us)
 }
 
 bool
+limit_needs_body(const struct config_limit *limit)
+{
+	return key_uses(&limit->key, KEY_FORM);
+}
+
+bool
+limit_awaits_body(
+    const struct config_limit *limit, const struct subject *subject)
+{
+	return limit_needs_body(limit) &&
+	    limit->rates.kind != RATES_UNLIMITED &&
+	    form_is_urlencoded(
+		params_get(subject->params, STR("CONTENT_TYPE"))) &&
+	    applies(limit, subject);
+}
+
+bool
 limit_counts_anew(
     const struct config_limit *limit, const struct config_limit *next)
 {
@@ -240,19 +155,22 @@ limit_prepare(const struct config_limit *limit,
     struct arena *arena, struct store_check *out, size_t room, size_t *n)
 {
 	char tag[KEY_TAG_MAX];
-	bool missing;
 
 	*n = 0;
 	if (limit->rates.kind == RATES_UNLIMITED || !applies(limit, subject))
 		return LIMIT_SKIPPED;
-	if (is_ambiguous(&limit->key, subject))
+	switch (tuple_tag(limit, store, subject, arena, tag)) {
+	case TUPLE_TWICE:
 		return LIMIT_KEY_TWICE;
-	if (!make_tag(limit, store, subject, arena, tag, &missing))
+	case TUPLE_FAILED:
 		return LIMIT_FAILED;
-	if (missing)
+	case TUPLE_MISSING:
 		return limit->missing_key == CONFIG_MISSING_SKIP
 		    ? LIMIT_SKIPPED
 		    : LIMIT_KEY_MISSING;
+	case TUPLE_THERE:
+		break;
+	}
 	if (limit->rates.kind == RATES_DENY)
 		return LIMIT_CLOSED;
 	if (limit->rates.n > room)

@@ -26,6 +26,11 @@ struct subject {
 	bool has_client;        /* it parses */
 	struct address client;  /* canonical, whole */
 	struct address network; /* cut to ipv4_prefix / ipv6_prefix */
+	/*
+	 * The whole body of a form, once it is spooled; p NULL: there is none,
+	 * or it is larger than what is read into memory. Set by its owner.
+	 */
+	struct str form_body;
 	const struct config_backend *backend; /* NULL: none matches */
 };
 

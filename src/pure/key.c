@@ -19,9 +19,11 @@
 #define TAG_BYTES     16 /* of them in a tag */
 #define TAG_DIGITS    32
 #define OFFSET_BYTES  8
-#define HEADER_PREFIX STR("header:")
+#define COUNT(table)  (sizeof(table) / sizeof((table)[0]))
 #define PARAM_PREFIX  "HTTP_"
-#define SOURCES_TEXT  "client, header:NAME, host, path, method or global"
+#define SOURCES_TEXT                                                   \
+	"client, client/24,48, header:NAME, cookie:NAME, query:NAME, " \
+	"form:NAME, param:NAME, host, path, method or global"
 
 struct key_hasher {
 	EVP_MAC_CTX *keyed;
@@ -36,6 +38,17 @@ static const struct {
 	{ { "path", 4 }, KEY_PATH },
 	{ { "method", 6 }, KEY_METHOD },
 	{ { "global", 6 }, KEY_GLOBAL },
+};
+
+static const struct {
+	struct str prefix;
+	enum key_source source;
+} named_sources[] = {
+	{ { "header:", 7 }, KEY_HEADER },
+	{ { "cookie:", 7 }, KEY_COOKIE },
+	{ { "query:", 6 }, KEY_QUERY },
+	{ { "form:", 5 }, KEY_FORM },
+	{ { "param:", 6 }, KEY_PARAM },
 };
 
 /* The character of a param's name, or 0 where a header can not have it. */
@@ -57,34 +70,77 @@ has_no_prefix(struct str header)
 	    str_eq_nocase(header, STR("Content-Length"));
 }
 
-static bool
-parse_header(struct str item, struct str header, struct key_alternative *a,
-    struct err *err)
+bool
+key_header_param(struct str header, char param[KEY_NAME_MAX], struct err *err)
 {
 	size_t n = 0;
 
 	if (header.len == 0)
-		return err_set(err,
-		    "`%.*s`: the header's name is missing, such as "
-		    "header:X-Api-Key",
-		    STR_ARG(item));
+		return err_set(err, "the header's name is missing");
 	if (header.len >= KEY_NAME_MAX - strlen(PARAM_PREFIX))
-		return err_set(err, "`%.*s`: the header's name is too long",
-		    STR_ARG(item));
+		return err_set(err, "the header's name is too long");
 	if (!has_no_prefix(header)) {
 		n = strlen(PARAM_PREFIX);
-		memcpy(a->name, PARAM_PREFIX, n);
+		memcpy(param, PARAM_PREFIX, n);
 	}
 	for (size_t i = 0; i < header.len; i++, n++) {
-		a->name[n] = param_char(header.p[i]);
-		if (a->name[n] == '\0')
+		param[n] = param_char(header.p[i]);
+		if (param[n] == '\0')
 			return err_set(err,
-			    "`%.*s`: a header's name has letters, digits, "
-			    "`-` and `_` alone",
-			    STR_ARG(item));
+			    "a header's name has letters, digits, `-` and `_` "
+			    "alone");
 	}
-	a->name[n] = '\0';
-	a->source = KEY_HEADER;
+	param[n] = '\0';
+	return true;
+}
+
+/* A cookie, a field or a param: any name that can be written here. */
+static bool
+copy_name(struct str name, char copy[KEY_NAME_MAX], struct err *err)
+{
+	if (name.len == 0)
+		return err_set(err, "the name is missing");
+	if (name.len >= KEY_NAME_MAX)
+		return err_set(err, "the name is too long");
+	for (size_t i = 0; i < name.len; i++)
+		if (name.p[i] == ' ' || name.p[i] == '\t')
+			return err_set(err, "the name has blanks in it");
+	memcpy(copy, name.p, name.len);
+	copy[name.len] = '\0';
+	return true;
+}
+
+static bool
+parse_named(
+    struct str item, size_t prefix, struct key_alternative *a, struct err *err)
+{
+	struct str name = { item.p + prefix, item.len - prefix };
+	struct err why;
+
+	if (a->source == KEY_HEADER ? key_header_param(name, a->name, &why)
+				    : copy_name(name, a->name, &why))
+		return true;
+	return err_set(err, "`%.*s`: %s", STR_ARG(item), why.text);
+}
+
+/* "client/24,48"; plain `client` leaves both 0. */
+static bool
+parse_prefixes(struct str item, struct key_alternative *a, struct err *err)
+{
+	struct str ipv6 = { item.p + strlen("client/"),
+		item.len - strlen("client/") };
+	struct str ipv4 = str_trim(str_cut(&ipv6, ','));
+	uint64_t four, six;
+
+	if (!str_to_u64(ipv4, 32, &four) ||
+	    !str_to_u64(str_trim(ipv6), 128, &six) || four == 0 || six == 0)
+		return err_set(err,
+		    "`%.*s`: it is written client/24,48: bits of an IPv4 "
+		    "address (1 to 32) and of an IPv6 one (1 to 128)",
+		    STR_ARG(item));
+	a->source = KEY_CLIENT;
+	a->ipv4_prefix = (unsigned)four;
+	a->ipv6_prefix = (unsigned)six;
 	return true;
 }
 
@@ -92,17 +148,18 @@ static bool
 parse_alternative(struct str item, struct key_alternative *a, struct err *err)
 {
 	*a = (struct key_alternative){ 0 };
-	if (str_starts(item, HEADER_PREFIX)) {
-		struct str name = { item.p + HEADER_PREFIX.len,
-			item.len - HEADER_PREFIX.len };
-
-		return parse_header(item, name, a, err);
+	if (str_starts(item, STR("client/")))
+		return parse_prefixes(item, a, err);
+	for (size_t i = 0; i < COUNT(named_sources); i++) {
+		a->source = named_sources[i].source;
+		if (str_starts(item, named_sources[i].prefix))
+			return parse_named(
+			    item, named_sources[i].prefix.len, a, err);
 	}
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-		if (str_eq(sources[i].word, item)) {
-			a->source = sources[i].source;
+	for (size_t i = 0; i < COUNT(sources); i++) {
+		a->source = sources[i].source;
+		if (str_eq(sources[i].word, item))
 			return true;
-		}
 	}
 	return err_set(err, "`%.*s`: unknown in a key; it is " SOURCES_TEXT,
 	    STR_ARG(item));
@@ -147,16 +204,47 @@ key_parse(struct str text, struct key *key, struct err *err)
 	return true;
 }
 
+/* Is it there in every request? A client is taken to be. */
+static bool
+is_always_there(enum key_source source)
+{
+	switch (source) {
+	case KEY_CLIENT:
+	case KEY_HOST:
+	case KEY_PATH:
+	case KEY_METHOD:
+	case KEY_GLOBAL:
+		return true;
+	case KEY_HEADER:
+	case KEY_COOKIE:
+	case KEY_QUERY:
+	case KEY_FORM:
+	case KEY_PARAM:
+		break;
+	}
+	return false;
+}
+
 bool
 key_always_there(const struct key *key)
 {
 	for (size_t i = 0; i < key->n; i++) {
 		const struct key_part *part = &key->part[i];
 
-		if (part->alternative[part->n - 1].source == KEY_HEADER)
+		if (!is_always_there(part->alternative[part->n - 1].source))
 			return false;
 	}
 	return true;
+}
+
+bool
+key_uses(const struct key *key, enum key_source source)
+{
+	for (size_t i = 0; i < key->n; i++)
+		for (size_t k = 0; k < key->part[i].n; k++)
+			if (key->part[i].alternative[k].source == source)
+				return true;
+	return false;
 }
 
 static bool
@@ -223,17 +311,32 @@ add_value(EVP_MAC_CTX *ctx, struct str value)
 		    ctx, (const unsigned char *)value.p, value.len) == 1);
 }
 
+/*
+ * Which alternatives were taken, behind the values; nothing where it is
+ * the first everywhere. Fewer than 8 bytes, or 8 of which one is not zero:
+ * never the length of a further value.
+ */
 static bool
-hash_tuple(const struct key_hasher *h, const struct str *values, size_t n,
+add_chosen(EVP_MAC_CTX *ctx, const uint8_t *chosen, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (chosen[i] > 0)
+			return EVP_MAC_update(ctx, chosen, n) == 1;
+	return true;
+}
+
+static bool
+hash_tuple(const struct key_hasher *h, const struct key_tuple *t,
     uint8_t digest[DIGEST_BYTES])
 {
 	EVP_MAC_CTX *ctx = EVP_MAC_CTX_dup(h->keyed);
 	size_t len = 0;
 	bool hashed = ctx != NULL;
 
-	for (size_t i = 0; hashed && i < n; i++)
-		hashed = add_value(ctx, values[i]);
-	hashed = hashed && EVP_MAC_final(ctx, digest, &len, DIGEST_BYTES) == 1;
+	for (size_t i = 0; hashed && i < t->n; i++)
+		hashed = add_value(ctx, t->value[i]);
+	hashed = hashed && add_chosen(ctx, t->chosen, t->n) &&
+	    EVP_MAC_final(ctx, digest, &len, DIGEST_BYTES) == 1;
 	EVP_MAC_CTX_free(ctx);
 	return hashed && len == DIGEST_BYTES;
 }
@@ -242,8 +345,7 @@ size_t
 key_tag(const struct key_hasher *h, const struct str *values, size_t n,
     bool plain, char tag[KEY_TAG_MAX])
 {
-	static const char hex[] = "0123456789abcdef";
-	uint8_t digest[DIGEST_BYTES];
+	struct key_tuple t = { .n = n };
 
 	if (plain) {
 		assert(n == 1 && values[0].len > 0);
@@ -252,8 +354,21 @@ key_tag(const struct key_hasher *h, const struct str *values, size_t n,
 		tag[values[0].len] = '\0';
 		return values[0].len;
 	}
+	assert(n <= KEY_PARTS_MAX);
+	for (size_t i = 0; i < n; i++)
+		t.value[i] = values[i];
+	return key_tuple_tag(h, &t, tag);
+}
+
+size_t
+key_tuple_tag(const struct key_hasher *h, const struct key_tuple *t,
+    char tag[KEY_TAG_MAX])
+{
+	static const char hex[] = "0123456789abcdef";
+	uint8_t digest[DIGEST_BYTES];
+
 	tag[0] = '\0';
-	if (!hash_tuple(h, values, n, digest))
+	if (!hash_tuple(h, t, digest))
 		return 0;
 	for (size_t i = 0; i < TAG_BYTES; i++) {
 		tag[2 * i] = hex[digest[i] >> 4];

@@ -10,13 +10,16 @@
  *	the address             when it is `client` alone and that parses
  *	32 hex digits           else: HMAC-SHA-256 (RFC 2104) cut to 128 bits,
  *	                        over each part's length and bytes, so that no
- *	                        two tuples collide ("a","bc" and "ab","c")
+ *	                        two tuples collide ("a","bc" and "ab","c"), and
+ *	                        which alternatives they are, or a client could
+ *	                        write another's address into a header
  */
 #ifndef SLUICE_KEY_H
 #define SLUICE_KEY_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -29,6 +32,10 @@
 enum key_source {
 	KEY_CLIENT,
 	KEY_HEADER, /* name: as in params, HTTP_X_API_KEY */
+	KEY_COOKIE,
+	KEY_QUERY, /* a field of the query */
+	KEY_FORM,  /* a field of an urlencoded body */
+	KEY_PARAM, /* name: as it is */
 	KEY_HOST,
 	KEY_PATH,
 	KEY_METHOD,
@@ -37,6 +44,8 @@ enum key_source {
 
 struct key_alternative {
 	enum key_source source;
+	unsigned ipv4_prefix; /* KEY_CLIENT; 0: the gateway's */
+	unsigned ipv6_prefix;
 	char name[KEY_NAME_MAX];
 };
 
@@ -50,6 +59,13 @@ struct key {
 	struct key_part part[KEY_PARTS_MAX];
 };
 
+/* A value for each part of a key, and which alternative gave it. */
+struct key_tuple {
+	size_t n;
+	struct str value[KEY_PARTS_MAX];
+	uint8_t chosen[KEY_PARTS_MAX];
+};
+
 /*
  * "client", "header:X-Api-Key+path"; err names the part at fault. A header
  * is kept under its param's name: HTTP_X_API_KEY, but CONTENT_TYPE.
@@ -60,6 +76,11 @@ bool key_parse(struct str text, struct key *key, struct err *err);
  * path, method, global or client): such a key needs no missing_key.
  */
 bool key_always_there(const struct key *key);
+/* Does an alternative take its value from there? */
+bool key_uses(const struct key *key, enum key_source source);
+/* The param a web server passes a header in: HTTP_X_API_KEY. */
+bool key_header_param(
+    struct str header, char param[KEY_NAME_MAX], struct err *err);
 
 /* A fixed public secret is used where secret.len is 0. */
 struct key_hasher; /* heap, opaque; read-only after key_hasher_new */
@@ -73,6 +94,12 @@ void key_hasher_free(struct key_hasher *h);
  */
 size_t key_tag(const struct key_hasher *h, const struct str *values, size_t n,
     bool plain, char tag[KEY_TAG_MAX]);
+/*
+ * The same of a tuple, never plain. Where only first alternatives were
+ * taken it is key_tag of the values.
+ */
+size_t key_tuple_tag(const struct key_hasher *h, const struct key_tuple *t,
+    char tag[KEY_TAG_MAX]);
 /*
  * The offset of a key's window (`align = spread`): the first 8 bytes, big
  * endian, of SHA-256 of the key's whole name, mod period.
