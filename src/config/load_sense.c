@@ -98,10 +98,15 @@ same_part(const struct key_part *a, const struct key_part *b)
 {
 	if (a->n != b->n)
 		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (a->alternative[i].source != b->alternative[i].source ||
-		    strcmp(a->alternative[i].name, b->alternative[i].name) != 0)
+	for (size_t i = 0; i < a->n; i++) {
+		const struct key_alternative *x = &a->alternative[i];
+		const struct key_alternative *y = &b->alternative[i];
+
+		if (x->source != y->source || strcmp(x->name, y->name) != 0 ||
+		    x->ipv4_prefix != y->ipv4_prefix ||
+		    x->ipv6_prefix != y->ipv6_prefix)
 			return false;
+	}
 	return true;
 }
 

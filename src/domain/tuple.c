@@ -104,7 +104,7 @@ read_part(const struct key_part *part, const struct subject *s,
 
 		if (!source_value(a, s, arena, value))
 			return TUPLE_FAILED;
-		*chosen = (uint8_t)i;
+		*chosen = key_chosen(part, i);
 		if (value->len > 0 || a->source == KEY_HOST ||
 		    a->source == KEY_PATH || a->source == KEY_METHOD)
 			return TUPLE_THERE;

@@ -114,7 +114,8 @@ static bool
 parse_named(
     struct str item, size_t prefix, struct key_alternative *a, struct err *err)
 {
-	struct str name = { item.p + prefix, item.len - prefix };
+	struct str name =
+	    str_trim((struct str){ item.p + prefix, item.len - prefix });
 	struct err why;
 
 	if (a->source == KEY_HEADER ? key_header_param(name, a->name, &why)
@@ -248,6 +249,26 @@ key_uses(const struct key *key, enum key_source source)
 }
 
 static bool
+is_written_by_clients(enum key_source source)
+{
+	return source == KEY_HEADER || source == KEY_COOKIE ||
+	    source == KEY_QUERY || source == KEY_FORM;
+}
+
+uint8_t
+key_chosen(const struct key_part *part, size_t at)
+{
+	enum key_source first = part->alternative[0].source;
+	enum key_source source = part->alternative[at].source;
+
+	if (source == first ||
+	    (is_written_by_clients(source) && is_written_by_clients(first)))
+		return 0;
+	return is_written_by_clients(source) ? UINT8_MAX
+					     : (uint8_t)(1 + source);
+}
+
+static bool
 set_secret(EVP_MAC_CTX *ctx, struct str secret)
 {
 	char digest[] = "SHA256";
@@ -312,8 +333,7 @@ add_value(EVP_MAC_CTX *ctx, struct str value)
 }
 
 /*
- * Which alternatives were taken, behind the values; nothing where it is
- * the first everywhere. Fewer than 8 bytes, or 8 of which one is not zero:
+ * What was chosen, behind the values; nothing where it is 0 everywhere. Fewer than 8 bytes, or 8 of which one is not zero:
  * never the length of a further value.
  */
 static bool

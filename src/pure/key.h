@@ -11,8 +11,7 @@
  *	32 hex digits           else: HMAC-SHA-256 (RFC 2104) cut to 128 bits,
  *	                        over each part's length and bytes, so that no
  *	                        two tuples collide ("a","bc" and "ab","c"), and
- *	                        which alternatives they are, or a client could
- *	                        write another's address into a header
+ *	                        what gave them (key_chosen)
  */
 #ifndef SLUICE_KEY_H
 #define SLUICE_KEY_H
@@ -59,7 +58,7 @@ struct key {
 	struct key_part part[KEY_PARTS_MAX];
 };
 
-/* A value for each part of a key, and which alternative gave it. */
+/* A value for each part of a key, and what gave it (key_chosen). */
 struct key_tuple {
 	size_t n;
 	struct str value[KEY_PARTS_MAX];
@@ -78,6 +77,13 @@ bool key_parse(struct str text, struct key *key, struct err *err);
 bool key_always_there(const struct key *key);
 /* Does an alternative take its value from there? */
 bool key_uses(const struct key *key, enum key_source source);
+/*
+ * What tells the values of one alternative from those of another: 0 for
+ * the first. The same for header, cookie, query and form, so that an API
+ * key is one however it is sent; different for each of the others, or a
+ * client could write another's address into a header.
+ */
+uint8_t key_chosen(const struct key_part *part, size_t alternative);
 /* The param a web server passes a header in: HTTP_X_API_KEY. */
 bool key_header_param(
     struct str header, char param[KEY_NAME_MAX], struct err *err);
@@ -95,8 +101,8 @@ void key_hasher_free(struct key_hasher *h);
 size_t key_tag(const struct key_hasher *h, const struct str *values, size_t n,
     bool plain, char tag[KEY_TAG_MAX]);
 /*
- * The same of a tuple, never plain. Where only first alternatives were
- * taken it is key_tag of the values.
+ * The same of a tuple, never plain. Where `chosen` is 0 everywhere it is
+ * key_tag of the values.
  */
 size_t key_tuple_tag(const struct key_hasher *h, const struct key_tuple *t,
     char tag[KEY_TAG_MAX]);

@@ -146,9 +146,10 @@ test_limit(void **state)
 		{ "path = @empty", "empty: has no items" },
 		{ "path = @commas", "`/a,b`: a glob can not hold a comma" },
 		{ "client = @/", "/: is a directory" },
-		{ "key = cookie:a",
-		    "`cookie:a`: unknown in a key; it is client, "
-		    "header:NAME, host, path, method or global" },
+		{ "key = cookies:a",
+		    "`cookies:a`: unknown in a key; it is client, "
+		    "client/24,48, header:NAME, cookie:NAME, query:NAME, "
+		    "form:NAME, param:NAME, host, path, method or global" },
 	};
 
 	(void)state;

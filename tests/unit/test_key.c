@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "draw.h"
+
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define TEN          "0123456789"
 #define HUNDRED      TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
@@ -17,18 +19,23 @@
 static void
 show(const struct key *key, char *out, size_t size)
 {
-	static const char *const names[] = { "client", "header", "host", "path",
-		"method", "global" };
+	static const char *const names[] = { "client", "header", "cookie",
+		"query", "form", "param", "host", "path", "method", "global" };
 	size_t n = 0;
 
 	for (size_t i = 0; i < key->n; i++) {
 		n += (size_t)snprintf(out + n, size - n, "[");
-		for (size_t j = 0; j < key->part[i].n; j++)
+		for (size_t j = 0; j < key->part[i].n; j++) {
+			const struct key_alternative *a =
+			    &key->part[i].alternative[j];
+
 			n += (size_t)snprintf(out + n, size - n, "%s%s%s%s",
-			    j > 0 ? "|" : "",
-			    names[key->part[i].alternative[j].source],
-			    key->part[i].alternative[j].name[0] ? "=" : "",
-			    key->part[i].alternative[j].name);
+			    j > 0 ? "|" : "", names[a->source],
+			    a->name[0] ? "=" : "", a->name);
+			if (a->ipv4_prefix > 0)
+				n += (size_t)snprintf(out + n, size - n,
+				    "/%u,%u", a->ipv4_prefix, a->ipv6_prefix);
+		}
 		n += (size_t)snprintf(out + n, size - n, "]");
 	}
 }
@@ -62,6 +69,19 @@ test_parse(void **state)
 		{ "path+header:A", "[path][header=HTTP_A]", false },
 		{ "header:A+header:B", "[header=HTTP_A][header=HTTP_B]",
 		    false },
+		{ "client/24,48", "[client/24,48]", true },
+		{ "client/32,128 | path", "[client/32,128|path]", true },
+		{ "client/1, 1+path", "[client/1,1][path]", true },
+		{ "cookie:sid", "[cookie=sid]", false },
+		{ "cookie: sid ", "[cookie=sid]", false },
+		{ "query:api[key]+form:user.name",
+		    "[query=api[key]][form="
+		    "user.name]",
+		    false },
+		{ "param:REMOTE_USER | client", "[param=REMOTE_USER|client]",
+		    true },
+		{ "client | param:remote_user", "[client|param=remote_user]",
+		    false },
 		{ "host+host+host+host+host+host+host+host",
 		    "[host][host][host][host][host][host][host][host]", true },
 	};
@@ -87,7 +107,24 @@ test_parse_errors(void **state)
 		const char *text;
 		const char *error;
 	} table[] = {
-		{ "", "``: unknown in a key; it is client, header:NAME" },
+		{ "",
+		    "``: unknown in a key; it is client, client/24,48, "
+		    "header:NAME, cookie:NAME, query:NAME, form:NAME, "
+		    "param:NAME, host, path, method or global" },
+		{ "client/", "`client/`: it is written client/24,48" },
+		{ "client/24", "`client/24`: it is written client/24,48" },
+		{ "client/0,48", "it is written client/24,48" },
+		{ "client/33,48", "it is written client/24,48" },
+		{ "client/24,0", "it is written client/24,48" },
+		{ "client/24,129", "it is written client/24,48" },
+		{ "client/24,48,1", "it is written client/24,48" },
+		{ "client/24,4x", "it is written client/24,48" },
+		{ "client /24,48", "`client /24,48`: unknown in a key" },
+		{ "cookie", "`cookie`: unknown in a key" },
+		{ "cookie:", "`cookie:`: the name is missing" },
+		{ "query:+form:a", "`query:`: the name is missing" },
+		{ "form:a b", "`form:a b`: the name has blanks in it" },
+		{ "param:" HUNDRED TEN TEN "xyz45678", "the name is too long" },
 		{ "client+", "``: unknown in a key" },
 		{ "client||path", "``: unknown in a key" },
 		{ "clients", "`clients`: unknown in a key" },
@@ -99,7 +136,7 @@ test_parse_errors(void **state)
 		{ "header:", "`header:`: the header's name is missing" },
 		{ "path+header:|client", "`header:`: the header's name is" },
 		{ "header:X Api", "`header:X Api`: a header's name has" },
-		{ "header: X", "a header's name has letters, digits" },
+		{ "header:X Y", "a header's name has letters, digits" },
 		{ "header:X=1", "a header's name has letters, digits" },
 		{ "header:\xc3\xa4", "a header's name has letters" },
 		{ "header:" HUNDRED TEN TEN "xyz", "name is too long" },
@@ -262,6 +299,124 @@ test_tuples_do_not_collide(void **state)
 	key_hasher_free(h);
 }
 
+/* One API key however it is sent, but never another's address. */
+static void
+test_chosen(void **state)
+{
+	static const struct {
+		const char *part;
+		const char *kinds; /* of the alternatives; 0: as the first */
+	} table[] = {
+		{ "client", "0" },
+		{ "header:A|header:B|cookie:C|query:D", "0000" },
+		{ "form:A|query:B|client|header:C", "00a0" },
+		{ "param:A|param:B|header:C|query:D", "00aa" },
+		{ "client|client/24,48|header:A|cookie:B", "00aa" },
+		{ "header:A|client|param:B|host", "0abc" },
+		{ "header:A|path|method|global", "0abc" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		const char *kinds = table[i].kinds;
+		struct err err;
+		struct key key;
+
+		assert_true(key_parse(str_of(table[i].part), &key, &err));
+		for (size_t a = 0; a < key.part[0].n; a++) {
+			uint8_t chosen = key_chosen(&key.part[0], a);
+
+			assert_int_equal(chosen == 0, kinds[a] == '0');
+			for (size_t b = 0; b < a; b++)
+				assert_int_equal(
+				    chosen == key_chosen(&key.part[0], b),
+				    kinds[a] == kinds[b]);
+		}
+	}
+}
+
+/* The value of `header:A | client` says which of the two it is. */
+static void
+test_chosen_alternatives_do_not_collide(void **state)
+{
+	struct key_hasher *h = hasher_of(STR_NONE);
+	struct key_tuple t = { .n = 2, .value = { STR("a"), STR("b") } };
+	char tags[16][KEY_TAG_MAX];
+	char first[KEY_TAG_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < 16; i++) {
+		t.chosen[0] = (uint8_t)(i / 4);
+		t.chosen[1] = (uint8_t)(i % 4);
+		assert_int_equal(key_tuple_tag(h, &t, tags[i]), 32);
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(tags[i], tags[k]);
+	}
+	/* Those that are first all are the tag of the values alone. */
+	key_tag(h, t.value, 2, false, first);
+	assert_string_equal(tags[0], first);
+	key_hasher_free(h);
+}
+
+#define TUPLES 3000
+
+/* A tuple as text that is different where the tuple is. */
+static void
+spell(const struct key_tuple *t, char *out)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		out += sprintf(out, "%d:%zu:", t->chosen[i], t->value[i].len);
+		for (size_t k = 0; k < t->value[i].len; k++)
+			out += sprintf(
+			    out, "%02x", (unsigned char)t->value[i].p[k]);
+	}
+	*out = '\0';
+}
+
+struct spelled {
+	char text[256];
+	char tag[KEY_TAG_MAX];
+};
+
+static int
+by_tag(const void *a, const void *b)
+{
+	const struct spelled *x = a, *y = b;
+
+	return strcmp(x->tag, y->tag);
+}
+
+/* Of tuples drawn from few bytes, those that differ differ in the tag. */
+static void
+test_drawn_tuples_do_not_collide(void **state)
+{
+	static const char bytes[] = { 0, 1, 2, 8, 'a', 'b', 0, 1 };
+	static struct spelled list[TUPLES];
+	struct key_hasher *h = hasher_of(STR("key"));
+	unsigned seed = draw_seed();
+
+	(void)state;
+	for (size_t i = 0; i < TUPLES; i++) {
+		struct key_tuple t = { .n = 1 + draw_below(&seed, 8) };
+
+		for (size_t k = 0; k < t.n; k++) {
+			size_t at = draw_below(&seed, 4);
+
+			t.value[k] = (struct str){ bytes + at,
+				draw_below(&seed, 9 - at) };
+			if (draw_below(&seed, 3) == 0)
+				t.chosen[k] = (uint8_t)draw_below(&seed, 4);
+		}
+		spell(&t, list[i].text);
+		assert_int_equal(key_tuple_tag(h, &t, list[i].tag), 32);
+	}
+	qsort(list, TUPLES, sizeof(list[0]), by_tag);
+	for (size_t i = 1; i < TUPLES; i++)
+		if (strcmp(list[i].tag, list[i - 1].tag) == 0)
+			assert_string_equal(list[i].text, list[i - 1].text);
+	key_hasher_free(h);
+}
+
 static void
 test_plain_tag(void **state)
 {
@@ -358,6 +513,9 @@ main(void)
 		cmocka_unit_test(test_tag_of_a_long_value),
 		cmocka_unit_test(test_secret_matters),
 		cmocka_unit_test(test_tuples_do_not_collide),
+		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_chosen_alternatives_do_not_collide),
+		cmocka_unit_test(test_drawn_tuples_do_not_collide),
 		cmocka_unit_test(test_plain_tag),
 		cmocka_unit_test(test_offset),
 		cmocka_unit_test(test_many_threads_share_a_hasher),

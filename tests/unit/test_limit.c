@@ -186,6 +186,28 @@ static const struct row table[] = {
 	{ R "key = header:X-Key|header:Y\nmissing_key = deny", IP "HTTP_Y=1",
 	    YES },
 	{ R "key = host+method+path+global", "", YES },
+	{ R "key = query:k\nmissing_key = skip", IP "QUERY_STRING=k=1", YES },
+	{ R "key = query:k\nmissing_key = skip", IP "QUERY_STRING=k=&k=1", NO },
+	{ R "key = query:k\nmissing_key = skip", IP "QUERY_STRING=K=1", NO },
+	{ R "key = query:k\nmissing_key = skip", IP, NO },
+	{ R "key = query:k\nmissing_key = skip",
+	    IP "QUERY_STRING=k=1\nQUERY_STRING=k=2", LIMIT_KEY_TWICE },
+	{ R "key = cookie:k\nmissing_key = skip", IP "HTTP_COOKIE=a=1; k=1",
+	    YES },
+	{ R "key = cookie:k\nmissing_key = skip", IP "HTTP_COOKIE=k", NO },
+	{ R "key = cookie:k\nmissing_key = deny",
+	    IP "HTTP_COOKIE=k=1\nHTTP_COOKIE=k=2", LIMIT_KEY_TWICE },
+	{ R "key = param:REMOTE_USER\nmissing_key = deny", IP "REMOTE_USER=joe",
+	    YES },
+	{ R "key = param:REMOTE_USER\nmissing_key = deny",
+	    IP "HTTP_REMOTE_USER=joe", LIMIT_KEY_MISSING },
+	{ R "key = param:X\nmissing_key = deny", IP "X=1\nX=2",
+	    LIMIT_KEY_TWICE },
+	{ R "key = header:Authorization\nmissing_key = deny",
+	    IP "REDIRECT_HTTP_AUTHORIZATION=Bearer x", YES },
+	/* Without a body of its kind a field is missing. */
+	{ R "key = form:k\nmissing_key = deny", IP, LIMIT_KEY_MISSING },
+	{ R "key = client/24,48\nmissing_key = deny", IP, YES },
 	/* Whoever it does not concern is not asked for a key. */
 	{ R "key = header:X-Key\nmissing_key = deny\npath = /x",
 	    "REQUEST_URI=/y", NO },
@@ -297,6 +319,13 @@ test_tags(void **state)
 		{ ALWAYS("method"), "REQUEST_METHOD=GET" },
 		{ ALWAYS("host+method"), "HTTP_HOST=h\nREQUEST_METHOD=GET" },
 		{ ALWAYS("global+host"), "HTTP_HOST=h" },
+		/* A header that says what another's address is. */
+		{ KEY("header:A|client"), "HTTP_A=192.0.2.7" },
+		{ KEY("header:A|client"), "REMOTE_ADDR=192.0.2.7" },
+		{ KEY("client|header:A"), "HTTP_A=192.0.2.8" },
+		{ KEY("client|header:A"), "REMOTE_ADDR=192.0.2.8" },
+		{ KEY("param:REMOTE_USER|header:A"), "HTTP_A=joe" },
+		{ KEY("param:REMOTE_USER|header:A"), "REMOTE_USER=joe" },
 	};
 	struct str names[COUNT(rows)];
 
@@ -334,6 +363,15 @@ test_same_tags(void **state)
 		{ KEY("header:Authorization"),
 		    "REDIRECT_HTTP_AUTHORIZATION=y\nHTTP_AUTHORIZATION=x",
 		    KEY("header:Authorization"), "HTTP_AUTHORIZATION=x" },
+		/* One API key, however it is sent. */
+		{ KEY("header:A|query:k"), "QUERY_STRING=k=%78+y",
+		    KEY("header:A"), "HTTP_A=x y" },
+		{ KEY("header:A|cookie:k"), "HTTP_COOKIE=j=1; k=\"%78\"",
+		    KEY("query:A"), "QUERY_STRING=A=x&A=y" },
+		{ KEY("client/24,48"), "REMOTE_ADDR=192.0.2.9", R,
+		    "REMOTE_ADDR=192.0.2.0" },
+		{ KEY("client/24,48"), "REMOTE_ADDR=2001:db8:1:2::3", R,
+		    "REMOTE_ADDR=2001:db8:1::" },
 		{ KEY("header:Content-Type"), "CONTENT_TYPE=x",
 		    KEY("header:content-type"), "CONTENT_TYPE=x" },
 	};
@@ -344,6 +382,61 @@ test_same_tags(void **state)
 
 		expect_str(a, name_of(rows[i][2], rows[i][3]));
 	}
+}
+
+/* A field of a form counts once its body is there, and of its kind. */
+static void
+test_form(void **state)
+{
+	static const char type[] =
+	    "CONTENT_TYPE=application/x-www-form-urlencoded\n";
+	static const struct {
+		const char *type;
+		const char *uri;
+		struct str body;
+		bool awaits;
+		enum limit_state state;
+	} rows[] = {
+		{ type, "/login", { "a=1&user=%6aoe", 14 }, true, YES },
+		{ type, "/login", { "a=1", 3 }, true, LIMIT_KEY_MISSING },
+		{ type, "/login", { NULL, 0 }, true, LIMIT_KEY_MISSING },
+		{ type, "/x", { "user=joe", 8 }, false, NO },
+		{ "CONTENT_TYPE=text/plain\n", "/login", { "user=joe", 8 },
+		    false, LIMIT_KEY_MISSING },
+		{ "", "/login", { "user=joe", 8 }, false, LIMIT_KEY_MISSING },
+	};
+	struct config *config = load_good(STORE
+	    "[limit a]\nrate = 5/1m\nkey = form:user\nmissing_key = deny\n"
+	    "path = /login\n[limit b]\nrate = 5/1m\n" BACKEND);
+
+	(void)state;
+	assert_true(limit_needs_body(&config->limit[0]));
+	assert_false(limit_needs_body(&config->limit[1]));
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct store_check check[1];
+		char params_text[256];
+		struct params params;
+		struct subject s;
+		size_t n;
+
+		snprintf(params_text, sizeof(params_text), "%sREQUEST_URI=%s\n",
+		    rows[i].type, rows[i].uri);
+		params = params_of(params_text, &arena);
+		assert_true(subject_read(&s, &params, config, &arena));
+		assert_int_equal(
+		    limit_awaits_body(&config->limit[0], &s), rows[i].awaits);
+		assert_false(limit_awaits_body(&config->limit[1], &s));
+		s.form_body = rows[i].body;
+		assert_int_equal(limit_prepare(&config->limit[0],
+				     &config->store, &s, &arena, check, 1, &n),
+		    rows[i].state);
+		if (rows[i].state == YES)
+			expect_str(check[0].key,
+			    name_of("rate = 5/1m\nkey = header:U\n"
+				    "missing_key = deny",
+				"HTTP_U=joe"));
+	}
+	config_unref(config);
 }
 
 /* The configuration's prefix, name, secret and address prefixes. */
@@ -495,6 +588,7 @@ main(void)
 		TEST(test_names),
 		TEST(test_tags),
 		TEST(test_same_tags),
+		TEST(test_form),
 		TEST(test_configured),
 		TEST(test_longest_name),
 		TEST(test_checks),
