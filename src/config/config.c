@@ -141,6 +141,7 @@ make(struct load *l, const char *file)
 	c->file = (char *)arena_copy(&c->arena, str_of(file)).p;
 	read_single(l, OPTION_gateway, &c->gateway);
 	read_single(l, OPTION_store, &c->store);
+	read_single(l, OPTION_response, &c->response);
 	read_single(l, OPTION_log, &c->log);
 	if (c->file == NULL || !read_limits(l) || !read_backends(l)) {
 		l->findings.failed = true;

@@ -27,6 +27,7 @@
 #include "pure/cost.h"
 #include "pure/key.h"
 #include "pure/match.h"
+#include "pure/numbers.h"
 #include "pure/rate.h"
 #include "pure/statuses.h"
 
@@ -151,6 +152,14 @@ struct config_limit {
 	char *message;             /* NULL: none */
 };
 
+enum config_headers_on { CONFIG_HEADERS_ON_ALL, CONFIG_HEADERS_ON_DENIED };
+
+/* What answers carry. */
+struct config_response {
+	struct numbers_style numbers; /* from headers, reset */
+	uint64_t headers_on;          /* enum config_headers_on */
+};
+
 enum config_backend_type { CONFIG_BACKEND_FASTCGI, CONFIG_BACKEND_CGI };
 
 struct config_backend {
@@ -192,6 +201,7 @@ struct config {
 	char *file;
 	struct config_gateway gateway;
 	struct config_store store;
+	struct config_response response;
 	struct config_log log;
 	size_t n_limits;
 	struct config_limit *limit; /* file order */

@@ -14,8 +14,8 @@ add_facts(struct buf *out, const struct option *o)
 	buf_init(&bounds);
 	option_print_bounds(&bounds, o);
 	buf_addf(out, "%s%s%.*s; ",
-	    o->words == NULL ? option_kind_name(o->kind) : "",
-	    o->words == NULL && bounds.len > 0 ? " " : "",
+	    o->kind == OPTION_WORD ? "" : option_kind_name(o->kind),
+	    o->kind != OPTION_WORD && bounds.len > 0 ? " " : "",
 	    STR_ARG(buf_str(&bounds)));
 	if (o->preset != NULL)
 		buf_addf(out, "default %s; ", o->preset);
@@ -91,6 +91,8 @@ section_head(enum option_section section)
 		return "# A limit; any number of these, [limit NAME]. All that "
 		       "match a request are\n# checked together.\n"
 		       "[limit clients]\n";
+	case OPTION_response:
+		return "# What answers carry.\n[response]\n";
 	case OPTION_backend:
 		return "# An application; any number of these, [backend NAME]. "
 		       "The first that\n# matches gets the request; "

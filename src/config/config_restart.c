@@ -44,6 +44,7 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_DURATION:
 	case OPTION_MODE:
 	case OPTION_WORD:
+	case OPTION_WORDS:
 		return memcmp(a, b, sizeof(uint64_t)) == 0;
 	case OPTION_TEXT:
 	case OPTION_PREFIX:
@@ -84,6 +85,8 @@ base_of(const struct config *config, enum option_section section)
 		return &config->gateway;
 	case OPTION_store:
 		return &config->store;
+	case OPTION_response:
+		return &config->response;
 	case OPTION_log:
 		return &config->log;
 	case OPTION_limit:

@@ -33,6 +33,7 @@ load_place_in(const struct load *l, enum option_section kind, const char *key)
 	static const char *const labels[] = {
 		[OPTION_gateway] = "[gateway]",
 		[OPTION_store] = "[store]",
+		[OPTION_response] = "[response]",
 		[OPTION_log] = "[log]",
 	};
 	const struct source_section *section =

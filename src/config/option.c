@@ -21,6 +21,7 @@
 #define DURATION(from, to)    BOUNDED(OPTION_DURATION, from, to)
 #define MODE(to)              BOUNDED(OPTION_MODE, 0, to)
 #define WORD(list, first)     .kind = OPTION_WORD, .words = (list), .low = (first)
+#define WORDS(list)           .kind = OPTION_WORDS, .words = (list)
 #define TEXT                  .kind = OPTION_TEXT
 #define PREFIX                .kind = OPTION_PREFIX
 #define NAME                  .kind = OPTION_NAME
@@ -66,6 +67,7 @@ static const char *const section_names[OPTION_SECTIONS] = {
 	[OPTION_gateway] = "gateway",
 	[OPTION_store] = "store",
 	[OPTION_limit] = "limit",
+	[OPTION_response] = "response",
 	[OPTION_backend] = "backend",
 	[OPTION_log] = "log",
 };
@@ -76,6 +78,7 @@ static const char *const kind_names[] = {
 	[OPTION_DURATION] = "duration",
 	[OPTION_MODE] = "octal mode",
 	[OPTION_WORD] = "word",
+	[OPTION_WORDS] = "list of",
 	[OPTION_TEXT] = "text",
 	[OPTION_PREFIX] = "text",
 	[OPTION_NAME] = "name",

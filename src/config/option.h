@@ -15,6 +15,7 @@ enum option_section {
 	OPTION_gateway,
 	OPTION_store,
 	OPTION_limit,
+	OPTION_response,
 	OPTION_backend,
 	OPTION_log,
 	OPTION_SECTIONS
@@ -27,6 +28,7 @@ enum option_kind {
 	OPTION_DURATION,     /* int64_t, microseconds */
 	OPTION_MODE,         /* uint64_t, octal */
 	OPTION_WORD,         /* uint64_t, of an enum */
+	OPTION_WORDS,        /* uint64_t, a bit each; `none`: no bit */
 	OPTION_TEXT,         /* char * */
 	OPTION_PREFIX,       /* char *, what a key's name begins with */
 	OPTION_NAME,         /* char *, of a backend */
@@ -56,7 +58,7 @@ struct option {
 	size_t offset; /* of its field in the section's struct */
 	int64_t low;   /* bounds of a number; WORD: value of the first */
 	int64_t high;
-	const char *words;   /* WORD: separated by blanks */
+	const char *words;   /* WORD, WORDS: separated by blanks */
 	const char *preset;  /* the default; NULL: none */
 	const char *example; /* where there is no default */
 	bool required;       /* the example stands uncommented */

@@ -134,6 +134,34 @@ set_word(
 	return false;
 }
 
+/* A bit for each word, in their order; `none` stands alone for no bit. */
+static bool
+set_words(
+    const struct option *o, struct str text, uint64_t *field, struct err *err)
+{
+	bool is_list = memchr(text.p, ',', text.len) != NULL;
+	uint64_t set = 0;
+
+	while (text.p != NULL) {
+		struct str word = str_trim(str_cut(&text, ','));
+		uint64_t at;
+
+		if (!set_word(o, word, &at, err))
+			return false;
+		if (str_eq(word, STR("none"))) {
+			if (is_list)
+				return err_set(err, "none stands alone");
+			break;
+		}
+		if ((set >> at & 1) != 0)
+			return err_set(
+			    err, "`%.*s` is named twice", STR_ARG(word));
+		set |= UINT64_C(1) << at;
+	}
+	*field = set;
+	return true;
+}
+
 static bool
 set_text(struct str text, struct arena *arena, char **field, struct err *err)
 {
@@ -336,6 +364,8 @@ set_field(const struct option *o, struct str text,
 		return set_mode(o, text, field, err);
 	case OPTION_WORD:
 		return set_word(o, text, field, err);
+	case OPTION_WORDS:
+		return set_words(o, text, field, err);
 	case OPTION_TEXT:
 	case OPTION_PREFIX:
 	case OPTION_NAME:

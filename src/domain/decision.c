@@ -8,6 +8,7 @@
 
 #include "base/counter.h"
 #include "base/log.h"
+#include "domain/figures.h"
 #include "domain/limit.h"
 
 /* The checks for one store, and whose they are. */
@@ -415,6 +416,7 @@ decision_make(struct decision *d, const struct config *config,
 	if (d->kind == DECISION_UNLIMITED && d->outage)
 		d->kind = DECISION_ALLOWED;
 	sort_parts(d);
+	figures_tell(d, arena);
 	observe_parts(&a, d);
 }
 

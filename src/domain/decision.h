@@ -19,6 +19,7 @@
 #include "config/config.h"
 #include "domain/store.h"
 #include "domain/subject.h"
+#include "pure/numbers.h"
 
 enum decision_kind {
 	DECISION_UNLIMITED, /* no limit applied */
@@ -52,6 +53,7 @@ struct decision {
 	const struct config_limit *limit;
 	bool has_numbers;
 	struct verdict verdict; /* if has_numbers */
+	struct numbers numbers; /* if has_numbers; in the request's arena */
 	int64_t retry_us;       /* of a refusal or outage; ALGORITHM_NEVER */
 	int64_t store_wait_us;
 	int64_t delay_us;   /* of an allowed request: to be held so long */

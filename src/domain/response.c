@@ -1,16 +1,16 @@
 #include "domain/response.h"
 
 #include "pure/fcgi_record.h"
-#include "pure/reply.h"
 
 void
 response_init(struct response *r, uint16_t id, bool without_body,
-    const struct decision *decision)
+    const struct decision *decision, const struct config_response *style)
 {
 	*r = (struct response){
 		.id = id,
 		.without_body = without_body,
 		.decision = decision,
+		.style = style,
 		.body_left = -1,
 	};
 	cgi_head_init(&r->head);
@@ -56,14 +56,6 @@ is_dropped(struct str name)
 	return false;
 }
 
-static bool
-is_ours(struct str name)
-{
-	return str_eq_nocase(name, STR("X-RateLimit-Limit")) ||
-	    str_eq_nocase(name, STR("X-RateLimit-Remaining")) ||
-	    str_eq_nocase(name, STR("X-RateLimit-Reset"));
-}
-
 /* Does any list item of a Cache-Control say that shared caches may keep? */
 static bool
 is_public(const struct cgi_head *head)
@@ -87,26 +79,40 @@ is_public(const struct cgi_head *head)
 }
 
 /*
- * The application's own numbers stay unless ours are stricter, and the two
- * are never mixed.
+ * Do the application's own rate-limit fields go out? They stay unless ours
+ * are stricter, and as a whole: whichever families there are, those of two
+ * limiters are never mixed.
  */
+static bool
+own_stay(const struct response *r)
+{
+	const struct cgi_head *head = &r->head;
+	int64_t least = INT64_MAX;
+	bool has_own = false;
+	bool is_comparable = false;
+
+	for (size_t i = 0; i < head->n_fields; i++) {
+		const struct cgi_field *f = &head->field[i];
+		int64_t left;
+
+		if (!numbers_is_field(f->name))
+			continue;
+		has_own = true;
+		if (!numbers_remaining(f->name, f->value, &left))
+			continue;
+		is_comparable = true;
+		least = left < least ? left : least;
+	}
+	return has_own &&
+	    (!is_comparable || least <= r->decision->verdict.remaining);
+}
+
 static bool
 ours_go_out(const struct response *r)
 {
-	const struct cgi_field *remaining;
-	bool has_own = false;
-	uint64_t own;
-
-	if (!r->decision->has_numbers || is_public(&r->head))
-		return false;
-	for (size_t i = 0; i < r->head.n_fields; i++)
-		has_own = has_own || is_ours(r->head.field[i].name);
-	if (!has_own)
-		return true;
-	remaining = cgi_head_field(&r->head, STR("X-RateLimit-Remaining"));
-	return remaining != NULL &&
-	    str_to_u64(remaining->value, INT64_MAX, &own) &&
-	    (uint64_t)r->decision->verdict.remaining < own;
+	return r->decision->has_numbers && r->style->numbers.families != 0 &&
+	    r->style->headers_on == CONFIG_HEADERS_ON_ALL &&
+	    !is_public(&r->head) && !own_stay(r);
 }
 
 static bool
@@ -120,7 +126,7 @@ has_no_body(const struct response *r)
 static bool
 goes_out(const struct response *r, struct str name, bool ours)
 {
-	if (is_dropped(name) || (ours && is_ours(name)))
+	if (is_dropped(name) || (ours && numbers_is_field(name)))
 		return false;
 	return r->head.status != 204 ||
 	    !str_eq_nocase(name, STR("Content-Length"));
@@ -152,7 +158,7 @@ write_head(const struct response *r, struct buf *down)
 		buf_add(&text, "\r\n", 2);
 	}
 	if (ours)
-		reply_add_numbers(&text, &r->decision->verdict);
+		numbers_write(&text, &r->decision->numbers, &r->style->numbers);
 	buf_add(&text, "\r\n", 2);
 	add_stdout(r, buf_str(&text), down);
 	down->failed = down->failed || text.failed;

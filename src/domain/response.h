@@ -23,13 +23,14 @@ struct response {
 	uint16_t id;
 	bool without_body; /* to HEAD */
 	const struct decision *decision;
+	const struct config_response *style;
 	bool has_head;
 	int64_t body_left; /* that may still go out; -1: not said */
 	uint64_t body_bytes;
 };
 
 void response_init(struct response *r, uint16_t id, bool without_body,
-    const struct decision *decision);
+    const struct decision *decision, const struct config_response *style);
 void response_release(struct response *r);
 /* Takes bytes of the backend's output; PUMP_BROKEN: a bad head. */
 enum pump_verdict response_take(

@@ -1,15 +1,9 @@
 #include "pure/reply.h"
 
 int64_t
-reply_seconds(int64_t us)
-{
-	return us <= 0 ? 0 : (us - 1) / 1000000 + 1;
-}
-
-int64_t
 reply_retry_seconds(int64_t retry_us)
 {
-	int64_t seconds = reply_seconds(retry_us);
+	int64_t seconds = numbers_seconds(retry_us);
 
 	if (retry_us == ALGORITHM_NEVER)
 		return REPLY_NEVER_SECONDS;
@@ -47,17 +41,6 @@ reply_reason(int status)
 	}
 }
 
-void
-reply_add_numbers(struct buf *out, const struct verdict *v)
-{
-	buf_addf(out,
-	    "X-RateLimit-Limit: %lld\r\n"
-	    "X-RateLimit-Remaining: %lld\r\n"
-	    "X-RateLimit-Reset: %lld\r\n",
-	    (long long)v->limit, (long long)v->remaining,
-	    (long long)reply_seconds(v->full_us));
-}
-
 static void
 add_body(struct buf *out, const struct reply *reply)
 {
@@ -88,7 +71,7 @@ reply_write(struct buf *out, const struct reply *reply)
 		buf_addf(out, "Retry-After: %lld\r\n",
 		    (long long)reply_retry_seconds(reply->retry_us));
 	if (reply->numbers != NULL)
-		reply_add_numbers(out, reply->numbers);
+		numbers_write(out, reply->numbers, reply->style);
 	buf_addf(out, "\r\n");
 	buf_add_str(out, buf_str(&body));
 	out->failed = out->failed || body.failed;

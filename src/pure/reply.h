@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "pure/algorithm.h"
+#include "pure/numbers.h"
 
 /* Sent where no wait would help. */
 #define REPLY_NEVER_SECONDS 86400
@@ -17,20 +17,17 @@
 struct reply {
 	int status;
 	bool without_body;             /* to HEAD */
-	const struct verdict *numbers; /* NULL: no X-RateLimit-* lines */
+	const struct numbers *numbers; /* NULL: no rate-limit lines */
+	const struct numbers_style *style;
 	bool has_retry;
 	int64_t retry_us;    /* or ALGORITHM_NEVER */
 	const char *message; /* NULL: the reason phrase */
 };
 
-/* Whole seconds, rounded up. */
-int64_t reply_seconds(int64_t us);
 /* The Retry-After of a wait: at least 1, never early. */
 int64_t reply_retry_seconds(int64_t retry_us);
 /* The phrase of a status we send; "Error" for another. */
 const char *reply_reason(int status);
-/* The X-RateLimit-* lines. */
-void reply_add_numbers(struct buf *out, const struct verdict *verdict);
 /* A whole response: Status first, no-store, a text body. */
 void reply_write(struct buf *out, const struct reply *reply);
 

@@ -40,6 +40,14 @@ send_reply(struct connection *c, struct front *front, const struct reply *reply)
 	return sent;
 }
 
+static bool
+has_numbers(const struct decision *d, const struct config_response *style)
+{
+	return d->has_numbers &&
+	    (style->headers_on == CONFIG_HEADERS_ON_ALL ||
+		d->kind == DECISION_REFUSED);
+}
+
 enum next
 answer_send(struct connection *c, int status, int64_t retry_us)
 {
@@ -47,10 +55,12 @@ answer_send(struct connection *c, int status, int64_t retry_us)
 	const struct decision *d = &r->decision;
 	bool has_decision_retry =
 	    d->kind == DECISION_REFUSED || d->kind == DECISION_OUTAGE;
+	const struct config_response *style = &r->generation->config->response;
 	struct reply reply = {
 		.status = status,
 		.without_body = str_eq(r->subject.method, STR("HEAD")),
-		.numbers = d->has_numbers ? &d->verdict : NULL,
+		.numbers = has_numbers(d, style) ? &d->numbers : NULL,
+		.style = &style->numbers,
 		.has_retry = retry_us != ANSWER_NO_RETRY || has_decision_retry,
 		.retry_us =
 		    retry_us != ANSWER_NO_RETRY ? retry_us : d->retry_us,

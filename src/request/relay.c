@@ -72,7 +72,8 @@ run_exchange(struct connection *c, int stop, int *status)
 	enum exchange_end end = EXCHANGE_NO_MEMORY;
 
 	response_init(&x.response, r->id,
-	    str_eq(r->subject.method, STR("HEAD")), &r->decision);
+	    str_eq(r->subject.method, STR("HEAD")), &r->decision,
+	    &r->generation->config->response);
 	if (forward_params(&r->params, r->body.announced < 0,
 		r->body.spool.bytes, &r->arena, &forwarded))
 		end = backend_run(&x);

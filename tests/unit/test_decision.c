@@ -138,6 +138,7 @@ struct row {
 #define A           LIMIT("a")
 #define B           LIMIT("b")
 #define C           LIMIT("c")
+#define D           LIMIT("d")
 
 static const struct row table[] = {
 	/* None applies: nobody is asked. */
@@ -326,6 +327,52 @@ test_table(void **state)
 	}
 }
 
+/* What the headers list: who was asked and answered, in file order. */
+static void
+test_numbers(void **state)
+{
+	static const struct {
+		struct row row;
+		const char *policy;
+		const char *rate;
+	} told[] = {
+		{ { A LOCAL B "[limit c]\nrate = 5/1s, 9/1m\n" D LOCAL,
+		      "b allow 7 1\nc/1000 allow 4 1\nc/60000 allow 2 1\n", UP,
+		      "a allow 9 1\nd allow 8 1\n", NULL },
+		    "\"a\";q=10;w=60, \"b\";q=10;w=60, \"c-1s\";q=10;w=1, "
+		    "\"c-1m\";q=10;w=60, \"d\";q=10;w=60",
+		    "\"c-1m\";r=2;t=12" },
+		{ { A B, "a refuse 9\nb refuse 8\n", UP, "", NULL },
+		    "\"a\";q=10;w=60, \"b\";q=10;w=60", "\"a\";r=0;t=0" },
+		/* Who was not asked, or gave no answer, is not listed. */
+		{ { A B LOCAL, "", UP, "b refuse 9\n", NULL },
+		    "\"b\";q=10;w=60", "\"b\";r=0;t=0" },
+		{ { A B, "a error\nb refuse 9\n", UP, "", NULL },
+		    "\"b\";q=10;w=60", "\"b\";r=0;t=0" },
+		{ { "[limit a]\nrate = deny\n", "", UP, "", NULL }, "\"a\";q=0",
+		    "\"a\";r=0" },
+	};
+	const struct numbers_style style = { .families = NUMBERS_DRAFT_11 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(told); i++) {
+		struct decision d;
+		struct config *config = decide(&told[i].row, &d);
+		struct buf got, expected;
+
+		buf_init(&got);
+		buf_init(&expected);
+		assert_true(d.has_numbers);
+		numbers_write(&got, &d.numbers, &style);
+		buf_addf(&expected, "RateLimit-Policy: %s\r\nRateLimit: %s\r\n",
+		    told[i].policy, told[i].rate);
+		expect_str(buf_str(&got), buf_str(&expected));
+		buf_release(&got);
+		buf_release(&expected);
+		config_unref(config);
+	}
+}
+
 /* What is refused for one limit and unanswered for another: in any order. */
 static void
 test_order_is_no_matter(void **state)
@@ -401,6 +448,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_order_is_no_matter),
 		cmocka_unit_test(test_many),
 	};

@@ -10,10 +10,25 @@
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define ID           0x0102
 
+#define VERDICT                                                  \
+	{                                                        \
+		.limit = 10, .remaining = 4, .full_us = 59000001 \
+	}
+
+static const struct numbers_rate rate = {
+	.limit = "a",
+	.units = 10,
+	.per_us = 60000000,
+	.verdict = VERDICT,
+};
 static const struct decision ours = {
 	.kind = DECISION_ALLOWED,
 	.has_numbers = true,
-	.verdict = { .limit = 10, .remaining = 4, .full_us = 59000001 },
+	.verdict = VERDICT,
+	.numbers = { &rate, 1, &rate, 0 },
+};
+static struct config_response style = {
+	.numbers = { NUMBERS_X_RATELIMIT, NUMBERS_RESET_DELTA },
 };
 static const struct decision nothing = { .kind = DECISION_UNLIMITED };
 
@@ -59,7 +74,7 @@ run(struct str bytes, const struct decision *decision, bool head, size_t first,
 
 	buf_init(&down);
 	buf_init(&result.text);
-	response_init(&r, ID, head, decision);
+	response_init(&r, ID, head, decision, &style);
 	while (bytes.len > 0 && result.verdict != PUMP_BROKEN) {
 		struct str piece = { bytes.p,
 			first < bytes.len ? first : bytes.len };
@@ -228,6 +243,59 @@ test_table_at_every_split(void **state)
 	}
 }
 
+static void
+expect_ours(const char *in, const char *fields)
+{
+	struct result result = run(str_of(in), &ours, false, 1000, 1000);
+	char expected[1000];
+
+	snprintf(expected, sizeof(expected), "Status: 200\r\n%s\r\n", fields);
+	expect_str(buf_str(&result.text), str_of(expected));
+	buf_release(&result.text);
+}
+
+#define DRAFT_11                                \
+	"RateLimit-Policy: \"a\";q=10;w=60\r\n" \
+	"RateLimit: \"a\";r=4;t=24\r\n"
+
+/* B49: whatever families there are, those of two limiters are not mixed. */
+static void
+test_families(void **state)
+{
+	(void)state;
+	style.numbers.families = NUMBERS_DRAFT_11;
+	expect_ours("A: 1\n\n", "A: 1\r\n" DRAFT_11);
+	expect_ours("X-RateLimit-Remaining: 3\nX-RateLimit-Limit: 9\n\n",
+	    "X-RateLimit-Remaining: 3\r\nX-RateLimit-Limit: 9\r\n");
+	expect_ours(
+	    "X-RateLimit-Remaining: 5\nX-RateLimit-Used: 4\n\n", DRAFT_11);
+	expect_ours(
+	    "RateLimit-Policy: \"b\";q=9\nRateLimit: \"b\";r=5\n\n", DRAFT_11);
+	expect_ours("RateLimit-Policy: \"b\";q=9\nRateLimit: \"b\";r=4\n\n",
+	    "RateLimit-Policy: \"b\";q=9\r\nRateLimit: \"b\";r=4\r\n");
+	/* The strictest of what it says counts, and all of it stays. */
+	expect_ours("X-RateLimit-Remaining: 9\nRateLimit: \"b\";r=3\n\n",
+	    "X-RateLimit-Remaining: 9\r\nRateLimit: \"b\";r=3\r\n");
+	expect_ours("RateLimit-Policy: \"b\";q=9\n\n",
+	    "RateLimit-Policy: \"b\";q=9\r\n");
+	style.numbers.families = 0;
+	expect_ours(
+	    "X-RateLimit-Remaining: 5\n\n", "X-RateLimit-Remaining: 5\r\n");
+	style.numbers.families = NUMBERS_X_RATELIMIT;
+}
+
+/* headers_on = denied: what passes has none of ours. */
+static void
+test_denied_alone(void **state)
+{
+	(void)state;
+	style.headers_on = CONFIG_HEADERS_ON_DENIED;
+	expect_ours(
+	    "X-RateLimit-Remaining: 5\n\n", "X-RateLimit-Remaining: 5\r\n");
+	expect_ours("A: 1\n\n", "A: 1\r\n");
+	style.headers_on = CONFIG_HEADERS_ON_ALL;
+}
+
 /* A length the message may not have (RFC 9110, 8.6). */
 static void
 test_no_length_of_204(void **state)
@@ -339,7 +407,7 @@ test_end(void **state)
 
 	(void)state;
 	buf_init(&down);
-	response_init(&r, ID, false, &ours);
+	response_init(&r, ID, false, &ours, &style);
 	response_end(&r, &down);
 	expect_str(buf_str(&down),
 	    STR("\1\6\1\2\0\0\0\0\1\3\1\2\0\10\0\0\0\0\0\0\0\0\0\0"));
@@ -386,6 +454,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table_at_every_split),
+		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_denied_alone),
 		cmocka_unit_test(test_no_length_of_204),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_largest_head),

@@ -1,0 +1,64 @@
+#include "domain/figures.h"
+
+#include "base/clock.h"
+
+static bool
+is_told(const struct decision_part *part)
+{
+	return part->verdict.kind != VERDICT_ERROR &&
+	    part->limit->mode != CONFIG_MODE_OBSERVE;
+}
+
+static bool
+is_same(const struct verdict *a, const struct verdict *b)
+{
+	return a->limit == b->limit && a->remaining == b->remaining &&
+	    a->next_us == b->next_us && a->retry_us == b->retry_us;
+}
+
+/* The parts of a limit stand together; of several each tells its period. */
+static bool
+is_one_of_many(const struct decision *d, size_t at)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_parts; i++)
+		n += d->part[i].limit == d->part[at].limit &&
+		    is_told(&d->part[i]);
+	return n > 1;
+}
+
+void
+figures_tell(struct decision *d, struct arena *arena)
+{
+	const struct check none = { .period_us = 0 };
+	struct numbers_rate *rate;
+	const struct numbers_rate *spoken = NULL;
+	size_t n = 0;
+
+	if (!d->has_numbers)
+		return;
+	rate = arena_alloc(arena, (d->n_parts + 1) * sizeof(*rate));
+	if (rate == NULL) {
+		d->has_numbers = false;
+		return;
+	}
+	for (size_t i = 0; i < d->n_parts; i++) {
+		const struct decision_part *part = &d->part[i];
+
+		if (!is_told(part))
+			continue;
+		rate[n] = numbers_rate(part->limit->name, is_one_of_many(d, i),
+		    &part->check.check, &part->verdict);
+		if (spoken == NULL && part->limit == d->limit &&
+		    is_same(&part->verdict, &d->verdict))
+			spoken = &rate[n];
+		n++;
+	}
+	if (spoken == NULL) { /* it refused without being asked */
+		rate[n] =
+		    numbers_rate(d->limit->name, false, &none, &d->verdict);
+		spoken = &rate[n++];
+	}
+	d->numbers = (struct numbers){ rate, n, spoken, clock_real_us() };
+}
