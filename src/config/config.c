@@ -150,6 +150,7 @@ make(struct load *l, const char *file)
 	load_check(l);
 	load_sense(l);
 	load_overlap(l);
+	load_definitions(l);
 }
 
 static struct config *

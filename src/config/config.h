@@ -131,6 +131,7 @@ struct config_limit {
 	char name[CONFIG_NAME_MAX + 1];
 	const char *file; /* where its section stands */
 	unsigned line;
+	struct str definition; /* its options as text, to be compared */
 	struct config_match match;
 	struct config_cidrs client; /* n 0: all */
 	struct match *except_path;

@@ -39,6 +39,8 @@ struct place load_place_in(
 void load_check(struct load *l);
 /* What is allowed and does nothing: contradictions and dead patterns. */
 void load_sense(struct load *l);
+/* Writes down what each limit is (config_limit's definition). */
+void load_definitions(struct load *l);
 /* Warns of rates that can never refuse, since another one always does. */
 void load_overlap(struct load *l);
 

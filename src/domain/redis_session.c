@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "domain/redis_script.h"
 
-#define COMMANDS_MAX 9
+#define COMMANDS_MAX (9 + DRIFT_REPLIES)
 
 enum weight {
 	VITAL,
@@ -29,6 +29,8 @@ struct redis_session {
 		char *username;
 		char *password;
 	} text;
+	struct drift *drift;
+	size_t drift_at; /* its first reply */
 	size_t n;
 	size_t read;
 	enum weight weight[COMMANDS_MAX];
@@ -55,6 +57,7 @@ redis_session_start(const struct redis_session_settings *settings,
 		return NULL;
 	}
 	s->deadline_us = deadline_us;
+	s->drift = settings->drift;
 	snprintf(s->text.database, sizeof(s->text.database), "%u",
 	    settings->address.database);
 	if (settings->prefix != NULL)
@@ -81,14 +84,35 @@ redis_session_free(struct redis_session *s)
 	free(s);
 }
 
+static void
+expect(struct redis_session *s, enum weight weight, const char *what)
+{
+	s->weight[s->n] = weight;
+	s->what[s->n] = what;
+	s->n++;
+}
+
 static bool
 queue(struct redis_session *s, enum weight weight, const struct str *argument,
     size_t n)
 {
-	s->weight[s->n] = weight;
-	s->what[s->n] = argument[0].p;
-	s->n++;
+	expect(s, weight, argument[0].p);
 	return redis_link_send(s->link, argument, n);
+}
+
+static bool
+queue_drift(struct redis_session *s)
+{
+	size_t replies;
+
+	if (s->drift == NULL)
+		return true;
+	s->drift_at = s->n;
+	if (!drift_send(s->drift, s->link, &replies))
+		return false;
+	for (size_t i = 0; i < replies; i++)
+		expect(s, OPTIONAL, "fingerprint");
+	return true;
 }
 
 static bool
@@ -131,7 +155,8 @@ queue_all(struct redis_session *s)
 	    queue(s, VITAL, ping, 1) && queue(s, OPTIONAL, name, 3) &&
 	    queue_load(s, REDIS_SCRIPT_CHECK) &&
 	    queue_load(s, REDIS_SCRIPT_SETTLE) && queue(s, VITAL, run, 4) &&
-	    (s->text.probe[0] == '\0' || queue(s, VITAL, probe, 5));
+	    (s->text.probe[0] == '\0' || queue(s, VITAL, probe, 5)) &&
+	    queue_drift(s);
 }
 
 /* NULL: this reply is as it should be. */
@@ -163,6 +188,8 @@ read_replies(struct redis_session *s, int64_t until_us,
 
 		if (progress != REDIS_READY)
 			return progress;
+		if (s->drift != NULL && s->read == s->drift_at)
+			drift_compare(s->drift, reply);
 		*trouble = judge(s, s->read++, reply, err);
 		redis_reply_free(reply);
 		if (*trouble != NULL)

@@ -10,6 +10,7 @@
 #define SLUICE_REDIS_SESSION_H
 
 #include "base/err.h"
+#include "domain/drift.h"
 #include "domain/redis_trouble.h"
 #include "io/redis_link.h"
 
@@ -20,7 +21,8 @@ struct redis_session_settings {
 	struct redis_address address;
 	const char *username;
 	const char *password;
-	const char *prefix; /* of the key that is written; NULL: no key */
+	const char *prefix;  /* of the key that is written; NULL: no key */
+	struct drift *drift; /* outlives the session; NULL: none */
 };
 
 /* NULL and err, the attempt has failed. deadline_us: clock_mono_us. */

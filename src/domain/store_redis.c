@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "domain/breaker.h"
+#include "domain/drift.h"
 #include "domain/outage.h"
 #include "domain/redis_lane.h"
 #include "domain/redis_session.h"
@@ -44,6 +45,7 @@ struct store_redis {
 	int64_t connect_timeout_us;
 	_Atomic int64_t timeout_us;
 
+	struct drift drift;
 	struct redis_session *session; /* the attempt under way */
 	struct redis_lane *attempted;  /* and whose it is */
 
@@ -273,7 +275,7 @@ begin_attempt(struct store_redis *s, struct redis_lane *lane, struct err *err)
 	s->attempted = lane;
 	s->session =
 	    redis_session_start(&(struct redis_session_settings){ s->address,
-				    username, password, prefix },
+				    username, password, prefix, &s->drift },
 		deadline_us, err);
 	free(username);
 	free_secret(password);
@@ -362,6 +364,7 @@ redis_free(struct store *store)
 	for (unsigned i = 0; i < s->n; i++)
 		redis_lane_free(s->lane[i]);
 	outage_release(&s->outage);
+	drift_release(&s->drift);
 	breaker_release(&s->breaker);
 	pthread_mutex_destroy(&s->edge);
 	pthread_mutex_destroy(&s->lock);
@@ -415,6 +418,8 @@ store_redis_configure(struct store *store,
 	    replace_text(&s->prefix, settings->prefix);
 	s->connect_timeout_us = settings->connect_timeout_us;
 	pthread_mutex_unlock(&s->lock);
+	if (ok && settings->config != NULL)
+		ok = drift_set(&s->drift, settings->config, settings->naming);
 	if (!ok)
 		return err_set(err, "out of memory");
 	atomic_store(&s->timeout_us, settings->timeout_us);
@@ -448,6 +453,7 @@ init(struct store_redis *s, const struct store_redis_settings *settings,
 	s->address = settings->address;
 	atomic_init(&s->starting, true);
 	atomic_init(&s->reason, redis_trouble_unreachable.reason);
+	drift_init(&s->drift);
 	pthread_mutex_init(&s->edge, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&attr);

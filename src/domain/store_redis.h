@@ -9,6 +9,7 @@
 #ifndef SLUICE_STORE_REDIS_H
 #define SLUICE_STORE_REDIS_H
 
+#include "config/config.h"
 #include "domain/store.h"
 #include "pure/redis_address.h"
 
@@ -28,6 +29,12 @@ struct store_redis_settings {
 	 * lasts a millisecond; NULL: it is not.
 	 */
 	const char *prefix;
+	/*
+	 * What other gateways are to agree with: the limits of one, the
+	 * prefix and secret of the other. NULL: nobody asks.
+	 */
+	const struct config *config;
+	const struct config_store *naming;
 };
 
 /* NULL and err: no memory. Does not connect; starts out until it has. */

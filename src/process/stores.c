@@ -4,9 +4,11 @@
 #include "domain/store_redis.h"
 
 static bool
-redis_settings(const struct config_store *c, struct store_redis_settings *s,
-    struct err *err)
+redis_settings(const struct config *config, const struct config_store *naming,
+    struct store_redis_settings *s, struct err *err)
 {
+	const struct config_store *c = &config->store;
+
 	*s = (struct store_redis_settings){
 		.username = c->username,
 		.password = c->password,
@@ -17,14 +19,16 @@ redis_settings(const struct config_store *c, struct store_redis_settings *s,
 		.breaker_cooldown_us = c->breaker_cooldown_us,
 		.alert_command = c->alert_command,
 		.prefix = c->prefix,
+		.config = config,
+		.naming = naming,
 	};
 	return redis_address_parse(str_of(c->address), &s->address, err);
 }
 
 static bool
-open_shared(
-    struct stores *stores, const struct config_store *c, struct err *err)
+open_shared(struct stores *stores, const struct config *config, struct err *err)
 {
+	const struct config_store *c = &config->store;
 	struct store_redis_settings settings;
 
 	switch (c->kind) {
@@ -36,7 +40,7 @@ open_shared(
 	case CONFIG_STORE_REDIS:
 		break;
 	}
-	if (!redis_settings(c, &settings, err))
+	if (!redis_settings(config, stores->naming, &settings, err))
 		return false;
 	stores->shared = store_redis_new(&settings, err);
 	return stores->shared != NULL;
@@ -49,7 +53,7 @@ stores_open(struct stores *stores, const struct config *config, struct err *err)
 	stores->local = store_memory_new((size_t)config->store.max_keys);
 	if (stores->local == NULL)
 		return err_set(err, "out of memory");
-	return open_shared(stores, &config->store, err);
+	return open_shared(stores, config, err);
 }
 
 void
@@ -94,6 +98,6 @@ stores_reload(struct stores *stores, const struct config *started,
 	case CONFIG_STORE_REDIS:
 		break;
 	}
-	return redis_settings(&next->store, &settings, err) &&
+	return redis_settings(next, stores->naming, &settings, err) &&
 	    store_redis_configure(stores->shared, &settings, err);
 }
