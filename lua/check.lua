@@ -1,38 +1,27 @@
 -- Decides a list of requests, each all or nothing.
 --
 -- KEYS     the keys of all checks, in order
--- ARGV[1]  for each request: a byte, its number of checks, then a record
---          (see laws.lua) for each
+-- ARGV[1]  for each request: a byte each, its number of checks and of keys;
+--          two bytes, the length of what follows; then for each check a
+--          record (see laws.lua and wide.lua)
 --
 -- Returns a flat list: now (a double as 8 bytes), then for each request
 -- either an error (an outage for it) or for each check four doubles as 32
--- bytes: wait, remaining, next, full.
+-- bytes: wait, remaining, next, full. A leaky bucket's has two more: the
+-- delay of a request that is allowed, and the limit.
 -- wait: 0 allowed, > 0 refused for so long, -1 refused for ever, -2 the
 -- key holds something else.
 --@include now.lua
 --@include laws.lua
+--@include sets.lua
+--@include wide.lua
 local FIGURES = '<dddd'
 local NOTHING = pack_bytes(FIGURES, NO_STATE, 0, 0, 0)
-local OBSERVE = 16
 local WAIT = 8 -- where it stands among what decide_many keeps of a check
+local HEADER_SIZE = 4
 
 local records = ARGV[1]
 local reply, filled = { pack_bytes('<d', now) }, 1
-
-local function evaluate(key, law, kind, p, q, r, s)
-	local value = try('GET', key)
-	if value and #value ~= law.size then
-		return foreign(value)
-	end
-	return law.evaluate(value, kind, p, q, r, s)
-end
-
--- A key found without a TTL would never go (a stranger's PERSIST).
-local function give_ttl(key, end_ms)
-	if redis.call('PTTL', key) == -1 then
-		redis.call('PEXPIRE', key, end_ms + 1 - now_ms)
-	end
-end
 
 -- Takes the cost if `take`, and tells the figures.
 local function conclude(key, law, take, p, q, r, s, wait, t, a, b, c, d)
@@ -56,25 +45,47 @@ local function conclude(key, law, take, p, q, r, s, wait, t, a, b, c, d)
 	reply[filled] = pack_bytes(FIGURES, wait, remaining, next, full)
 end
 
+local wide
+
+local function conclude_wide(k, take)
+	filled = filled + 1
+	reply[filled] = k.wait == NO_STATE and NOTHING or wide.conclude(k, take)
+end
+
 -- All are evaluated before any is taken; an observed one counts as if alone.
-local function decide_many(at, first, n)
+local function decide_many(at, key, n)
 	local checks, allowed = {}, true
 	for i = 1, n do
-		local key = KEYS[first + i]
 		local kind, p, q, r, s = unpack_bytes(RECORD, records, at)
-		local law = LAWS[kind % 4]
-		local check = { key, law, kind, p, q, r, s,
-			evaluate(key, law, kind, p, q, r, s) }
-		if check[WAIT] > 0 or check[WAIT] == NEVER then
-			allowed = allowed and kind >= OBSERVE
+		local check, wait
+		if kind < PENALTY and kind % FIRST < WIDE then
+			local law = LAWS[kind % FIRST]
+			key = key + 1
+			at = at + RECORD_SIZE
+			check = { KEYS[key], law, kind, p, q, r, s,
+				evaluate(KEYS[key], law, kind, p, q, r, s) }
+			wait = check[WAIT]
+		else
+			wide = wide or make_wide()
+			check, at, key = wide.read(records, at, key)
+			wide.look(check)
+			wait = check.wait
+		end
+		if wait > 0 or wait == NEVER then
+			allowed = allowed and kind % (2 * OBSERVE) >= OBSERVE
 		end
 		checks[i] = check
-		at = at + RECORD_SIZE
 	end
 	for i = 1, n do
 		local check = checks[i]
-		conclude(check[1], check[2], allowed or check[3] >= OBSERVE,
-			unpack(check, 4, 13))
+		local kind = check.kind or check[3]
+		local take = allowed or kind % (2 * OBSERVE) >= OBSERVE
+		if check.kind then
+			conclude_wide(check, take)
+		else
+			conclude(check[1], check[2], take,
+				unpack(check, 4, 13))
+		end
 	end
 end
 
@@ -84,19 +95,19 @@ local at, first, start = 1, 0, 1
 
 local function decide_all()
 	while at <= #records do
-		local n, kind, p, q, r, s =
-			unpack_bytes('<BBdddd', records, at)
+		local n, keys, size, kind, p, q, r, s =
+			unpack_bytes('<BBHBdddd', records, at)
 		start = filled
-		if n == 1 then
+		if n == 1 and kind < PENALTY and kind % FIRST < WIDE then
 			local key = KEYS[first + 1]
-			local law = LAWS[kind % 4]
+			local law = LAWS[kind % FIRST]
 			conclude(key, law, true, p, q, r, s,
 				evaluate(key, law, kind, p, q, r, s))
 		else
-			decide_many(at + 1, first, n)
+			decide_many(at + HEADER_SIZE, first, n)
 		end
-		at = at + 1 + n * RECORD_SIZE
-		first = first + n
+		at = at + HEADER_SIZE + size
+		first = first + keys
 	end
 end
 
@@ -111,7 +122,7 @@ while true do
 	end
 	filled = start + 1
 	reply[filled] = { err = type(e) == 'table' and e.err or tostring(e) }
-	local n = string.byte(records, at)
-	at = at + 1 + n * RECORD_SIZE
-	first = first + n
+	local _, keys, size = unpack_bytes('<BBH', records, at)
+	at = at + HEADER_SIZE + size
+	first = first + keys
 end

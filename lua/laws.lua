@@ -7,15 +7,20 @@
 -- A call of a Lua function costs Redis as much as a whole INCR, so what
 -- runs for every check is written out rather than divided up.
 --
--- A check is a record of 33 bytes: kind (algorithm + 4 * align + 16 *
--- observe), then four doubles, p to s:
---	windows       limit, width, cost, offset (sliding: ms, else us)
---	token bucket  units R, period P (us; lowest terms), cost, burst
+-- A check is a record: a byte, its kind, then four doubles, p to s. The kind
+-- is a law (0 to 7), 8 for a fixed window that starts with its first hit, 16
+-- for an observed one. Where it says that there is more (see wide.lua), that
+-- follows the record, and the check has more than one key.
+--	0 sliding window  limit, width, cost, offset (ms)
+--	1 fixed window    limit, width, cost, offset (us)
+--	2 token bucket    units R, period P (us; lowest terms), cost, burst
 local RECORD = '<Bdddd'
 local RECORD_SIZE = 33
 local MAX = 9007199254740991
 local NEVER, NO_STATE = -1, -2
-local FIRST = 2
+local FIRST, OBSERVE, PENALTY = 8, 16, 32
+-- The first law that is not plain.
+local WIDE = 3
 
 local pack_bytes, unpack_bytes = struct.pack, struct.unpack
 local try = redis.pcall
@@ -62,7 +67,7 @@ function fixed.evaluate(value, kind, limit, width, cost, offset)
 	end
 	if a == nil then
 		a = t
-		if kind % 16 < 4 * FIRST then
+		if kind % OBSERVE < FIRST then
 			a = t - (t - offset) % width
 		end
 	end
@@ -250,10 +255,34 @@ local function foreign(value)
 	return NO_STATE
 end
 
+-- For what has to work: an error is the whole request's.
+local function must(...)
+	local r = try(...)
+	if type(r) == 'table' and r.err then
+		error(r, 0)
+	end
+	return r
+end
+
 -- A key goes a millisecond after its end.
 local function write(key, value, end_ms)
 	local r = try('SET', key, value, 'PX', end_ms + 1 - now_ms)
 	if r.err then
 		error(r, 0)
+	end
+end
+
+local function evaluate(key, law, kind, p, q, r, s)
+	local value = try('GET', key)
+	if value and #value ~= law.size then
+		return foreign(value)
+	end
+	return law.evaluate(value, kind, p, q, r, s)
+end
+
+-- A key found without a TTL would never go (a stranger's PERSIST).
+local function give_ttl(key, end_ms)
+	if redis.call('PTTL', key) == -1 then
+		redis.call('PEXPIRE', key, end_ms + 1 - now_ms)
 	end
 end

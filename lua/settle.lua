@@ -4,14 +4,28 @@
 --
 -- KEYS     the keys of all checks, in order
 -- ARGV[1]  for each request: a byte, its number of checks, a double, when
---          they were allowed (us), then a record (see laws.lua) for each,
---          whose cost is charged, or given back where it is below 0
+--          they were allowed (us), then for each check a record (see
+--          laws.lua and wide.lua), whose cost is charged, or given back
+--          where it is below 0; no penalties
 --
 -- Returns a double as 8 bytes for each check: the units that were cut off a
 -- charge; -1: the store could not take it.
 --@include now.lua
 --@include laws.lua
+--@include sets.lua
+--@include wide.lua
 local LOST = -1
+
+-- How far a count may go: its limit beyond its limit.
+local function ceiling(limit)
+	return limit > MAX / 2 and MAX or 2 * limit
+end
+
+-- As much of r as there is room for.
+local function within(r, room)
+	return room < 0 and 0 or r < room and r or room
+end
+--@include settle_wide.lua
 
 -- Each: the counts after it, or nil for nothing to give back.
 local function refund_fixed(value, _, q, r, _, taken, t)
@@ -34,16 +48,7 @@ local function refund_sliding(value, _, q, r, s, taken, t)
 	end
 end
 
--- How far a count may go: its limit beyond its limit.
-local function ceiling(limit)
-	return limit > MAX / 2 and MAX or 2 * limit
-end
-
 -- Each: the counts after it, and how many units of r were charged.
-local function within(r, room)
-	return room < 0 and 0 or r < room and r or room
-end
-
 local function charge_fixed(p, _, r, _, _, a, b)
 	local charged = within(r, ceiling(p) - b)
 	return a, b + charged, 0, charged
@@ -128,9 +133,8 @@ local function keep(key, law, p, q, s, t, a, b, c)
 end
 
 -- Returns how many units were cut.
-local function settle(key, records, at, taken)
-	local kind, p, q, r, s = unpack_bytes(RECORD, records, at)
-	local law = LAWS[kind % 4]
+local function settle(key, taken, kind, p, q, r, s)
+	local law = LAWS[kind % FIRST]
 	local value = try('GET', key)
 	if r == 0 or not value and r < 0 then
 		return 0
@@ -156,14 +160,24 @@ end
 
 local records = ARGV[1]
 local at, key, cut = 1, 0, {}
+local wide, settle_wide
 while at <= #records do
 	local n, taken = unpack_bytes('<Bd', records, at)
 	at = at + 9
 	for _ = 1, n do
-		key = key + 1
-		local ok, units = pcall(settle, KEYS[key], records, at, taken)
-		cut[key] = pack_bytes('<d', ok and units or LOST)
-		at = at + RECORD_SIZE
+		local kind, p, q, r, s = unpack_bytes(RECORD, records, at)
+		local ok, units, k
+		if kind % FIRST < WIDE then
+			key = key + 1
+			at = at + RECORD_SIZE
+			ok, units = pcall(settle, KEYS[key], taken, kind, p, q, r, s)
+		else
+			wide = wide or make_wide()
+			settle_wide = settle_wide or make_settle_wide()
+			k, at, key = wide.read(records, at, key)
+			ok, units = pcall(settle_wide[kind % FIRST], k, taken)
+		end
+		cut[#cut + 1] = pack_bytes('<d', ok and units or LOST)
 	end
 end
 return table.concat(cut)

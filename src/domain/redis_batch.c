@@ -11,19 +11,17 @@
 #include "base/counter.h"
 #include "domain/unsettled.h"
 
-/* Name of the command, script, number of keys, keys, argument. */
-#define ARGUMENTS_MAX (3 + REDIS_BATCH_MAX * STORE_CHECKS_MAX + 1)
-
 static const enum redis_script_name order[] = { REDIS_SCRIPT_SETTLE,
-	REDIS_SCRIPT_CHECK };
+	REDIS_SCRIPT_CHECK, REDIS_SCRIPT_RENEW };
 
 struct redis_batch {
 	size_t n;
 	struct redis_batch_item *item[REDIS_BATCH_MAX];
 	int64_t cut[REDIS_BATCH_MAX * STORE_CHECKS_MAX];
 	struct buf joined; /* arguments of all questions */
-	struct str argument[ARGUMENTS_MAX];
-	char number[16];
+	struct str *argument;
+	size_t room; /* of them */
+	char number[24];
 };
 
 bool
@@ -32,19 +30,14 @@ redis_batch_item_fill(struct redis_batch_item *item,
     int64_t taken_us)
 {
 	item->name = name;
-	item->n = q->n;
+	item->n = name == REDIS_SCRIPT_RENEW ? 0 : q->n;
 	buf_reset(&item->keys);
 	buf_reset(&item->argument);
-	redis_script_put(&item->argument, name, q, taken_us);
-	for (size_t i = 0; i < q->n; i++) {
-		const struct check *c = &q->check[i].check;
-
-		buf_add_str(&item->keys, q->check[i].key);
-		item->key_len[i] = q->check[i].key.len;
-		item->limit[i] = c->algorithm == ALGORITHM_TOKEN_BUCKET
-		    ? c->burst
-		    : c->count;
-	}
+	item->n_keys =
+	    redis_script_put(&item->argument, &item->keys, name, q, taken_us);
+	if (name == REDIS_SCRIPT_CHECK)
+		for (size_t i = 0; i < q->n; i++)
+			item->limit[i] = algorithm_limit(&q->check[i].check);
 	return !item->keys.failed && !item->argument.failed;
 }
 
@@ -65,6 +58,7 @@ void
 redis_batch_free(struct redis_batch *batch)
 {
 	buf_release(&batch->joined);
+	free(batch->argument);
 	free(batch);
 }
 
@@ -104,27 +98,52 @@ has(const struct redis_batch *batch, enum redis_script_name name)
 	return false;
 }
 
+/*
+ * Name of the command, script, number of keys, keys, argument. False: no
+ * memory for so many.
+ */
+static bool
+make_room(struct redis_batch *batch, size_t keys)
+{
+	size_t room = 3 + keys + 1;
+	struct str *argument;
+
+	if (room <= batch->room)
+		return true;
+	argument = reallocarray(batch->argument, room, sizeof(*argument));
+	if (argument == NULL)
+		return false;
+	batch->argument = argument;
+	batch->room = room;
+	return true;
+}
+
 /* Queues the call of one script for all its questions; false: no memory. */
 static bool
 send_call(struct redis_batch *batch, struct redis_link *link,
     enum redis_script_name name, bool as_text)
 {
 	const struct redis_script *script = redis_script(name);
-	struct str *argument = batch->argument;
-	size_t keys = 0;
+	struct str *argument;
+	size_t keys = 0, checks = 0;
 
 	buf_reset(&batch->joined);
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->item[i]->name == name)
+			keys += batch->item[i]->n_keys;
+	if (!make_room(batch, keys))
+		return false;
+	argument = batch->argument;
+	keys = 0;
 	for (size_t i = 0; i < batch->n; i++) {
 		const struct redis_batch_item *item = batch->item[i];
-		const char *p = item->keys.p;
+		struct str left = buf_str(&item->keys);
 
 		if (item->name != name)
 			continue;
-		for (size_t k = 0; k < item->n; k++) {
-			argument[3 + keys++] =
-			    (struct str){ p, item->key_len[k] };
-			p += item->key_len[k];
-		}
+		checks += item->n;
+		for (size_t k = 0; k < item->n_keys; k++)
+			argument[3 + keys++] = redis_script_next_key(&left);
 		buf_add_str(&batch->joined, buf_str(&item->argument));
 	}
 	argument[0] = as_text ? STR("EVAL") : STR("EVALSHA");
@@ -133,7 +152,7 @@ send_call(struct redis_batch *batch, struct redis_link *link,
 	argument[2] = str_of(batch->number);
 	argument[3 + keys] = buf_str(&batch->joined);
 	if (!as_text && name == REDIS_SCRIPT_CHECK)
-		counter_add(COUNTER_checks, keys);
+		counter_add(COUNTER_checks, checks);
 	return !batch->joined.failed &&
 	    redis_link_send(link, argument, 3 + keys + 1);
 }
@@ -187,15 +206,15 @@ share_checks(struct redis_batch *batch, const struct redis_reply *reply)
 static void
 settled(struct redis_batch_item *item, const int64_t *cut)
 {
-	const char *p = item->keys.p;
+	struct str keys = buf_str(&item->keys);
 	size_t lost = 0;
 
 	for (size_t k = 0; k < item->n; k++) {
+		struct str key = redis_script_next_key(&keys);
+
 		if (cut[k] > 0)
-			unsettled_cut(
-			    (struct str){ p, item->key_len[k] }, cut[k]);
+			unsettled_cut(key, cut[k]);
 		lost += cut[k] < 0;
-		p += item->key_len[k];
 	}
 	unsettled_lost(lost);
 	item->answer.status = STORE_ANSWERED;
@@ -221,6 +240,14 @@ share_settled(struct redis_batch *batch, const struct redis_reply *reply)
 	return NULL;
 }
 
+static void
+share_renewed(struct redis_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->item[i]->name == REDIS_SCRIPT_RENEW)
+			batch->item[i]->answer.status = STORE_ANSWERED;
+}
+
 static const struct redis_trouble *
 share(struct redis_batch *batch, enum redis_script_name name,
     const struct redis_reply *reply)
@@ -229,9 +256,16 @@ share(struct redis_batch *batch, enum redis_script_name name,
 
 	if (error.p != NULL)
 		return redis_trouble_of(error);
-	if (name == REDIS_SCRIPT_CHECK)
+	switch (name) {
+	case REDIS_SCRIPT_CHECK:
 		return share_checks(batch, reply);
-	return share_settled(batch, reply);
+	case REDIS_SCRIPT_SETTLE:
+		return share_settled(batch, reply);
+	case REDIS_SCRIPT_RENEW:
+		break;
+	}
+	share_renewed(batch);
+	return NULL;
 }
 
 static bool

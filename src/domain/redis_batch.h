@@ -16,15 +16,18 @@
 /* A question's own copy, and its answer. All zero to begin with. */
 struct redis_batch_item {
 	enum redis_script_name name;
-	size_t n;
-	struct buf keys; /* one behind the other */
-	size_t key_len[STORE_CHECKS_MAX];
+	size_t n; /* checks that get an answer */
+	struct buf keys; /* see redis_script_put */
+	size_t n_keys;
 	int64_t limit[STORE_CHECKS_MAX];
 	struct buf argument;
 	struct store_answer answer;
 };
 
-/* False: no memory. taken_us: see redis_script_put. */
+/*
+ * False: no memory. taken_us: see redis_script_put. Slots to renew may be
+ * more than STORE_CHECKS_MAX.
+ */
 bool redis_batch_item_fill(struct redis_batch_item *item,
     enum redis_script_name name, const struct store_question *q,
     int64_t taken_us);

@@ -8,10 +8,17 @@
 #define COST_MAX (ALGORITHM_PRODUCT_MAX + 1)
 /* What a check's key has to hold something else for. */
 #define WAIT_NO_STATE (-2)
+/* What a kind adds to a law. */
+#define KIND_FIRST   8U
+#define KIND_OBSERVE 16U
+#define KIND_PENALTY 32U
+/* Of a request: its checks, its keys, and its bytes in two. */
+#define HEADER_SIZE 4
 
 static const struct redis_script scripts[] = {
 	[REDIS_SCRIPT_CHECK] = { STR(lua_check), STR(LUA_check_SHA1) },
 	[REDIS_SCRIPT_SETTLE] = { STR(lua_settle), STR(LUA_settle_SHA1) },
+	[REDIS_SCRIPT_RENEW] = { STR(lua_renew), STR(LUA_renew_SHA1) },
 };
 
 const struct redis_script *
@@ -50,46 +57,192 @@ get_double(const char *p, int64_t *value)
 }
 
 static void
-put_check(struct buf *b, const struct check *c)
+put_four(struct buf *b, int64_t p, int64_t q, int64_t r, int64_t s)
 {
-	int64_t cost = c->cost < COST_MAX ? c->cost : COST_MAX;
-	int64_t unit = 1, r, p;
-
-	buf_add_char(b,
-	    (char)((unsigned)c->algorithm + 4 * (unsigned)c->align +
-		(c->observe ? 16 : 0)));
-	switch (c->algorithm) {
-	case ALGORITHM_TOKEN_BUCKET:
-		algorithm_lowest_terms(c->count, c->period_us, &r, &p);
-		put_double(b, r);
-		put_double(b, p);
-		put_double(b, cost);
-		put_double(b, c->burst);
-		return;
-	case ALGORITHM_SLIDING_WINDOW:
-		unit = 1000;
-		break;
-	case ALGORITHM_FIXED_WINDOW:
-	case ALGORITHM_SLIDING_LOG:
-	case ALGORITHM_LEAKY_BUCKET:
-	case ALGORITHM_CONCURRENCY:
-		break;
-	}
-	put_double(b, c->count);
-	put_double(b, c->period_us / unit);
-	put_double(b, cost);
-	put_double(b, c->offset_us / unit);
+	put_double(b, p);
+	put_double(b, q);
+	put_double(b, r);
+	put_double(b, s);
 }
 
-void
-redis_script_put(struct buf *argument, enum redis_script_name name,
-    const struct store_question *q, int64_t taken_us)
+static void
+put_window(struct buf *b, const struct check *c, int64_t unit, int64_t cost)
 {
-	buf_add_char(argument, (char)q->n);
-	if (name == REDIS_SCRIPT_SETTLE)
-		put_double(argument, taken_us);
+	put_four(b, c->count, c->period_us / unit, cost, c->offset_us / unit);
+}
+
+static void
+put_bucket(struct buf *b, const struct check *c, int64_t cost)
+{
+	int64_t r, p;
+
+	algorithm_lowest_terms(c->count, c->period_us, &r, &p);
+	put_four(b, r, p, cost, c->burst);
+}
+
+static void
+put_calendar(struct buf *b, const struct check *c, int64_t cost)
+{
+	put_four(b, c->count, c->boundary_us[0], cost, c->boundary_us[1]);
+	put_double(b, c->boundary_us[2]);
+	put_double(b, c->boundary_us[3]);
+}
+
+static void
+put_text(struct buf *b, struct str text)
+{
+	buf_add_char(b, (char)text.len);
+	buf_add_str(b, text);
+}
+
+/* As lua/laws.lua and wide.lua number them. */
+static unsigned
+law_of(const struct check *c)
+{
+	switch (c->algorithm) {
+	case ALGORITHM_SLIDING_WINDOW:
+		return 0;
+	case ALGORITHM_FIXED_WINDOW:
+		if (c->align == ALIGN_CALENDAR)
+			return 6;
+		return c->align == ALIGN_FIRST ? 1 + KIND_FIRST : 1;
+	case ALGORITHM_TOKEN_BUCKET:
+		return 2;
+	case ALGORITHM_SLIDING_LOG:
+		return 3;
+	case ALGORITHM_LEAKY_BUCKET:
+		return 4;
+	case ALGORITHM_CONCURRENCY:
+		return 5;
+	}
+	return 0;
+}
+
+static void
+put_law(struct buf *b, const struct store_check *check, bool settles)
+{
+	const struct check *c = &check->check;
+	int64_t cost = c->cost < COST_MAX ? c->cost : COST_MAX;
+
+	switch (c->algorithm) {
+	case ALGORITHM_SLIDING_WINDOW:
+		put_window(b, c, 1000, cost);
+		break;
+	case ALGORITHM_FIXED_WINDOW:
+		if (c->align == ALIGN_CALENDAR)
+			put_calendar(b, c, cost);
+		else
+			put_window(b, c, 1, cost);
+		break;
+	case ALGORITHM_SLIDING_LOG:
+		put_window(b, c, 1, cost);
+		break;
+	case ALGORITHM_TOKEN_BUCKET:
+		put_bucket(b, c, cost);
+		break;
+	case ALGORITHM_LEAKY_BUCKET:
+		put_bucket(b, c, cost);
+		put_double(b, settles ? c->delay_us : c->delay_max_us);
+		break;
+	case ALGORITHM_CONCURRENCY:
+		put_window(b, c, 1, cost);
+		put_text(b, check->slot);
+		break;
+	}
+}
+
+static void
+put_key(struct buf *keys, struct str prefix, struct str suffix)
+{
+	size_t len = prefix.len + suffix.len;
+
+	buf_add_char(keys, (char)(len & 0xff));
+	buf_add_char(keys, (char)(len >> 8 & 0xff));
+	buf_add_str(keys, prefix);
+	buf_add_str(keys, suffix);
+}
+
+/* Returns how many keys go with it. */
+static size_t
+put_check(struct buf *b, struct buf *keys, const struct store_check *check,
+    bool settles)
+{
+	const struct check *c = &check->check;
+	bool penalty = c->penalty_us > 0 && !settles;
+
+	buf_add_char(b,
+	    (char)(law_of(c) + (c->observe ? KIND_OBSERVE : 0) +
+		(penalty ? KIND_PENALTY : 0)));
+	put_law(b, check, settles);
+	put_key(keys, check->key, STR_NONE);
+	if (!penalty)
+		return 1;
+	put_double(b, c->penalty_us);
+	put_key(keys, check->key, STR(":p"));
+	return 2;
+}
+
+/* A header, of which two bytes tell how long what follows is. */
+static size_t
+put_request(struct buf *b, struct buf *keys, const struct store_question *q)
+{
+	size_t start = b->len, n = 0, size;
+
+	buf_add_char(b, (char)q->n);
+	buf_add(b, "\0\0", 3);
 	for (size_t i = 0; i < q->n; i++)
-		put_check(argument, &q->check[i].check);
+		n += put_check(b, keys, &q->check[i], false);
+	if (b->failed)
+		return 0;
+	size = b->len - start - HEADER_SIZE;
+	b->p[start + 1] = (char)n;
+	b->p[start + 2] = (char)(size & 0xff);
+	b->p[start + 3] = (char)(size >> 8 & 0xff);
+	return n;
+}
+
+static size_t
+put_settlement(struct buf *b, struct buf *keys, const struct store_question *q,
+    int64_t taken_us)
+{
+	size_t n = 0;
+
+	buf_add_char(b, (char)q->n);
+	put_double(b, taken_us);
+	for (size_t i = 0; i < q->n; i++)
+		n += put_check(b, keys, &q->check[i], true);
+	return n;
+}
+
+size_t
+redis_script_put(struct buf *argument, struct buf *keys,
+    enum redis_script_name name, const struct store_question *q,
+    int64_t taken_us)
+{
+	switch (name) {
+	case REDIS_SCRIPT_CHECK:
+		return put_request(argument, keys, q);
+	case REDIS_SCRIPT_SETTLE:
+		return put_settlement(argument, keys, q, taken_us);
+	case REDIS_SCRIPT_RENEW:
+		break;
+	}
+	for (size_t i = 0; i < q->n; i++) {
+		put_text(argument, q->check[i].slot);
+		put_key(keys, q->check[i].key, STR_NONE);
+	}
+	return q->n;
+}
+
+struct str
+redis_script_next_key(struct str *keys)
+{
+	const unsigned char *p = (const unsigned char *)keys->p;
+	struct str key = { keys->p + 2, p[0] | (size_t)p[1] << 8 };
+
+	keys->p += 2 + key.len;
+	keys->len -= 2 + key.len;
+	return key;
 }
 
 bool
@@ -106,21 +259,38 @@ redis_script_read_begin(
 	return now.len == 8 && get_double(now.p, &r->now_us);
 }
 
+/* Four figures, or six where the script has something to say of those. */
+static bool
+get_figures(struct str figures, int64_t value[6])
+{
+	size_t n = figures.len / 8;
+
+	if (figures.len % 8 != 0 || (n != 4 && n != 6))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!get_double(figures.p + 8 * i, &value[i]))
+			return false;
+	return true;
+}
+
 static bool
 read_verdict(
     struct str figures, int64_t limit, struct verdict *v, const char **reason)
 {
-	int64_t wait_us;
+	int64_t value[6] = { 0, 0, 0, 0, 0, limit };
 
-	if (figures.len != 32 || !get_double(figures.p, &wait_us) ||
-	    !get_double(figures.p + 8, &v->remaining) ||
-	    !get_double(figures.p + 16, &v->next_us) ||
-	    !get_double(figures.p + 24, &v->full_us))
+	if (!get_figures(figures, value))
 		return false;
-	v->limit = limit;
-	v->retry_us = wait_us;
-	v->kind = wait_us == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED;
-	if (wait_us == WAIT_NO_STATE) {
+	*v = (struct verdict){
+		.kind = value[0] == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED,
+		.retry_us = value[0],
+		.remaining = value[1],
+		.next_us = value[2],
+		.full_us = value[3],
+		.delay_us = value[4],
+		.limit = value[5],
+	};
+	if (value[0] == WAIT_NO_STATE) {
 		v->kind = VERDICT_ERROR;
 		v->retry_us = 0;
 		*reason = "a key in Redis holds something else";

@@ -10,8 +10,12 @@
 #include "domain/store.h"
 #include "io/redis_link.h"
 
-enum redis_script_name { REDIS_SCRIPT_CHECK, REDIS_SCRIPT_SETTLE };
-#define REDIS_SCRIPTS 2
+enum redis_script_name {
+	REDIS_SCRIPT_CHECK,
+	REDIS_SCRIPT_SETTLE,
+	REDIS_SCRIPT_RENEW, /* slots; of checks only key and slot matter */
+};
+#define REDIS_SCRIPTS 3
 
 struct redis_script {
 	struct str text;
@@ -21,11 +25,15 @@ struct redis_script {
 const struct redis_script *redis_script(enum redis_script_name name);
 
 /*
- * Adds a question to the argument. To settle it is to charge each check's
+ * Adds a question to the argument, and the keys that go with it to keys:
+ * each as two bytes, its length, and the name. Returns how many. To settle it is to charge each check's
  * cost, or to give it back where it is below 0; taken_us is for that alone.
  */
-void redis_script_put(struct buf *argument, enum redis_script_name name,
-    const struct store_question *q, int64_t taken_us);
+size_t redis_script_put(struct buf *argument, struct buf *keys,
+    enum redis_script_name name, const struct store_question *q,
+    int64_t taken_us);
+/* Takes the next key off what is left of them. */
+struct str redis_script_next_key(struct str *keys);
 
 /* Where in the reply of a check the next question's part stands. */
 struct redis_script_reader {

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "domain/redis_script.h"
 
-#define COMMANDS_MAX (9 + DRIFT_REPLIES)
+#define COMMANDS_MAX (10 + DRIFT_REPLIES)
 
 enum weight {
 	VITAL,
@@ -154,7 +154,8 @@ queue_all(struct redis_session *s)
 	return queue_auth(s) && queue(s, VITAL, database, 2) &&
 	    queue(s, VITAL, ping, 1) && queue(s, OPTIONAL, name, 3) &&
 	    queue_load(s, REDIS_SCRIPT_CHECK) &&
-	    queue_load(s, REDIS_SCRIPT_SETTLE) && queue(s, VITAL, run, 4) &&
+	    queue_load(s, REDIS_SCRIPT_SETTLE) &&
+	    queue_load(s, REDIS_SCRIPT_RENEW) && queue(s, VITAL, run, 4) &&
 	    (s->text.probe[0] == '\0' || queue(s, VITAL, probe, 5)) &&
 	    queue_drift(s);
 }

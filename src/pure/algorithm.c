@@ -52,8 +52,8 @@ ceil_div(int64_t a, int64_t b)
 	return a / b + (a % b > 0 ? 1 : 0);
 }
 
-static int64_t
-limit_of(const struct check *c)
+int64_t
+algorithm_limit(const struct check *c)
 {
 	return c->algorithm == ALGORITHM_TOKEN_BUCKET ? c->burst : c->count;
 }
@@ -328,7 +328,7 @@ algorithm_check(const struct check *check, const struct state *state,
 {
 	struct standing at = { 0 };
 	const struct law *law = stand(check, state, now_us, &at);
-	int64_t limit = limit_of(check);
+	int64_t limit = algorithm_limit(check);
 	int64_t retry_us = 0;
 
 	if (check->cost > limit)
@@ -355,7 +355,7 @@ algorithm_peek(const struct check *check, const struct state *state,
 	const struct law *law = stand(check, state, now_us, &at);
 
 	verdict->kind = VERDICT_ALLOWED;
-	verdict->limit = limit_of(check);
+	verdict->limit = algorithm_limit(check);
 	verdict->retry_us = 0;
 	law->figures(check, &at, verdict);
 }

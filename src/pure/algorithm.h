@@ -93,6 +93,8 @@ void algorithm_check(const struct check *check, const struct state *state,
  */
 void algorithm_peek(const struct check *check, const struct state *state,
     int64_t now_us, struct verdict *verdict);
+/* What a verdict calls the limit: the units that an untouched count has. */
+int64_t algorithm_limit(const struct check *check);
 /* Period and count in lowest terms: R units every P microseconds. */
 void algorithm_lowest_terms(
     int64_t count, int64_t period_us, int64_t *r, int64_t *p);

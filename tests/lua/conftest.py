@@ -12,17 +12,23 @@ import redis
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-SLIDING, FIXED, BUCKET = 0, 1, 2
-SPREAD, EPOCH, FIRST = 0, 1, 2
+SLIDING, FIXED, BUCKET, LOG, LEAKY, SLOTS = range(6)
+SPREAD, EPOCH, FIRST, CALENDAR = range(4)
+WIDE_CALENDAR = 6  # as the scripts number it
+KIND_FIRST, KIND_OBSERVE, KIND_PENALTY = 8, 16, 32
 NEVER, NO_STATE = -1, -2
 
 # Another clock: an argument. What is kept outlives the test, as the server's
 # own clock goes on meanwhile.
 TEST_NOW = """
 local server = redis
-local redis = setmetatable({ pcall = function(command, key, value)
+local redis = setmetatable({ pcall = function(command, key, value, ...)
 	if command == 'SET' then
 		return server.pcall('SET', key, value, 'PX', 600000)
+	elseif command == 'PEXPIRE' then
+		return server.pcall('PEXPIRE', key, 600000)
+	elseif value then
+		return server.pcall(command, key, value, ...)
 	end
 	return server.pcall(command, key)
 end }, { __index = server })
@@ -53,22 +59,41 @@ def gcd(a, b):
 
 def record(
     algorithm, count, period_us, burst=None, cost=1, offset_us=0,
-    align=SPREAD, observe=False,
+    align=SPREAD, observe=False, boundaries=None, delay_us=0, slot=b"",
+    penalty_us=0,
 ):
-    """A check as 33 bytes."""
-    kind = algorithm + 4 * align + 16 * observe
-    if algorithm == BUCKET:
+    """A check; delay_us: the longest, or to settle the one given."""
+    kind, more = algorithm, b""
+    if algorithm in (BUCKET, LEAKY):
         g = gcd(count, period_us)
         four = (count // g, period_us // g, cost, burst or count)
     elif algorithm == SLIDING:
         four = (count, period_us // 1000, cost, offset_us // 1000)
+    elif algorithm == FIXED and align == CALENDAR:
+        kind = WIDE_CALENDAR
+        four = (count, boundaries[0], cost, boundaries[1])
+        more = struct.pack("<dd", *boundaries[2:])
     else:
         four = (count, period_us, cost, offset_us)
-    return struct.pack("<Bdddd", kind, *four)
+    if algorithm == LEAKY:
+        more = struct.pack("<d", delay_us)
+    elif algorithm == SLOTS:
+        more = bytes([len(slot)]) + slot
+    if algorithm == FIXED and align == FIRST:
+        kind += KIND_FIRST
+    if penalty_us:
+        kind += KIND_PENALTY
+        more += struct.pack("<d", penalty_us)
+    kind += KIND_OBSERVE * observe
+    return struct.pack("<Bdddd", kind, *four) + more
 
 
 def request(*records):
-    return bytes([len(records)]) + b"".join(records)
+    keys = sum(2 if r[0] & KIND_PENALTY else 1 for r in records)
+    all_of_them = b"".join(records)
+    return struct.pack(
+        "<BBH", len(records), keys, len(all_of_them)
+    ) + all_of_them
 
 
 def settlement(taken, *records):
@@ -122,16 +147,17 @@ class Script:
 
 
 def by_request(reply, argument):
-    """[now, request, ...], each an error or 4 numbers a check."""
+    """[now, request, ...], each an error or 4 (or 6) numbers a check."""
     parts, at = [int(struct.unpack("<d", reply[0])[0])], 1
     while argument:
-        n = argument[0]
-        argument = argument[1 + 33 * n :]
+        n, _, size = struct.unpack("<BBH", argument[:4])
+        argument = argument[4 + size :]
         if isinstance(reply[at], Exception):
             parts.append(reply[at])
             at += 1
             continue
-        part = struct.unpack("<%dd" % (4 * n), b"".join(reply[at : at + n]))
+        figures = b"".join(reply[at : at + n])
+        part = struct.unpack("<%dd" % (len(figures) // 8), figures)
         assert all(x == int(x) for x in part)
         parts.append([int(x) for x in part])
         at += n

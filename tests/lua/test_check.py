@@ -208,14 +208,15 @@ def test_the_header_holds_the_scripts(db, tmp_path):
     """embed.sh: the text that C has is the text that Redis hashes."""
     header = subprocess.run(
         [ROOT / "lua/embed.sh", ROOT / "lua/check.lua",
-         ROOT / "lua/settle.lua"],
+         ROOT / "lua/settle.lua", ROOT / "lua/renew.lua"],
         check=True, capture_output=True,
     ).stdout
     (tmp_path / "scripts.h").write_bytes(header)
     (tmp_path / "print.c").write_text(
         '#include <stdio.h>\n#include "scripts.h"\n'
-        'int main(void) { printf("%s\\n%s\\n%s%s", LUA_check_SHA1, '
-        "LUA_settle_SHA1, lua_check, lua_settle); }\n"
+        'int main(void) { printf("%s\\n%s\\n%s\\n%s%s%s", LUA_check_SHA1, '
+        "LUA_settle_SHA1, LUA_renew_SHA1, lua_check, lua_settle, "
+        "lua_renew); }\n"
     )
     subprocess.run(
         ["cc", "-o", tmp_path / "print", tmp_path / "print.c"], check=True
@@ -223,7 +224,6 @@ def test_the_header_holds_the_scripts(db, tmp_path):
     said = subprocess.run(
         [tmp_path / "print"], check=True, capture_output=True, text=True
     ).stdout
-    check, settle = expand("check.lua"), expand("settle.lua")
-    assert said == "%s\n%s\n%s%s" % (
-        db.script_load(check), db.script_load(settle), check, settle
-    )
+    texts = [expand(s) for s in ("check.lua", "settle.lua", "renew.lua")]
+    shas = [db.script_load(text) for text in texts]
+    assert said == "\n".join(shas + ["".join(texts)])
