@@ -25,6 +25,7 @@
 #include "pure/address.h"
 #include "pure/algorithm.h"
 #include "pure/cost.h"
+#include "pure/forwarded.h"
 #include "pure/key.h"
 #include "pure/match.h"
 #include "pure/numbers.h"
@@ -52,6 +53,12 @@ struct config_match {
 	struct match *method;
 };
 
+/* Whom a request comes from, if a trusted proxy says so. */
+struct config_client_address {
+	char param[KEY_NAME_MAX]; /* that holds it; "": REMOTE_ADDR alone */
+	enum forwarded_form form;
+};
+
 /* Where a socket is, listened on or connected to. */
 struct config_address {
 	enum { CONFIG_UNIX, CONFIG_TCP } kind;
@@ -75,6 +82,8 @@ struct config_gateway {
 	char *group;
 	uint64_t threads;
 	uint64_t max_connections;
+	struct config_client_address client_address;
+	struct config_cidrs trusted_proxies;
 	uint64_t ipv4_prefix;
 	uint64_t ipv6_prefix;
 	int64_t head_timeout_us;

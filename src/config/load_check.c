@@ -69,6 +69,26 @@ check_spool_directory(struct load *l)
 		    &l->findings, &place, "%s can not be written to", path);
 }
 
+/* Without them a client's own header would say who it is. */
+static void
+check_proxies(struct load *l)
+{
+	const struct config_gateway *gateway = &l->config->gateway;
+	struct place place = load_place_in(l, OPTION_gateway, "client_address");
+
+	if (gateway->client_address.param[0] != '\0' &&
+	    gateway->trusted_proxies.n == 0)
+		finding_error(&l->findings, &place,
+		    "needs trusted_proxies: without them every client could "
+		    "say who it is");
+	place = load_place_in(l, OPTION_gateway, "trusted_proxies");
+	for (size_t i = 0; i < gateway->trusted_proxies.n; i++)
+		if (gateway->trusted_proxies.at[i].bits == 0)
+			finding_warning(&l->findings, &place,
+			    "trusts every address: a client that is connected "
+			    "directly can say who it is");
+}
+
 /* The secret of two options, one of which names a file that holds it. */
 static void
 resolve_secret(struct load *l, const char *key, const char *file_key,
@@ -329,6 +349,7 @@ load_check(struct load *l)
 	struct place file = { .file = l->source.file->path };
 
 	check_spool_directory(l);
+	check_proxies(l);
 	check_store(l);
 	check_shared(l);
 	for (size_t i = 0; i < l->config->n_limits; i++)

@@ -40,6 +40,7 @@
 #define CIDRS                 .kind = OPTION_CIDRS
 #define MATCH                 .kind = OPTION_MATCH
 #define HOSTS                 .kind = OPTION_HOSTS
+#define CLIENT                .kind = OPTION_CLIENT
 #define KEY                   .kind = OPTION_KEY
 #define RATES                 .kind = OPTION_RATES
 #define DEFAULT(text)         .preset = (text)
@@ -97,6 +98,7 @@ static const char *const kind_names[] = {
 	[OPTION_CIDRS] = "list of networks",
 	[OPTION_MATCH] = "list of globs, or ~regex",
 	[OPTION_HOSTS] = "list of globs, or ~regex",
+	[OPTION_CLIENT] = "client address",
 	[OPTION_KEY] = "key",
 	[OPTION_RATES] = "rates",
 };

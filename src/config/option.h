@@ -47,6 +47,7 @@ enum option_kind {
 	OPTION_CIDRS,        /* struct config_cidrs */
 	OPTION_MATCH,        /* struct match * */
 	OPTION_HOSTS,        /* struct match *, whatever the case */
+	OPTION_CLIENT,       /* struct config_client_address */
 	OPTION_KEY,          /* struct key */
 	OPTION_RATES,        /* struct rates */
 };

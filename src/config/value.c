@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "config/items.h"
 #include "config/option_test.h"
+#include "config/value_client.h"
 
 #define SOCKET_PATH_MAX 107 /* sockaddr_un's sun_path, less its NUL */
 
@@ -389,6 +390,8 @@ set_field(const struct option *o, struct str text,
 	case OPTION_HOSTS:
 		return set_match(
 		    o->kind == OPTION_HOSTS, text, room, field, err);
+	case OPTION_CLIENT:
+		return value_set_client(text, field, err);
 	case OPTION_KEY:
 		return set_key(text, field, err);
 	case OPTION_RATES:

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "domain/proxy_watch.h"
 #include "pure/path.h"
 
 static struct str
@@ -83,18 +84,44 @@ read_host(const struct params *params, struct arena *arena)
 	return copy;
 }
 
-static void
+/*
+ * Whom the peer forwards for, if it is trusted. A header that came twice
+ * (X_Forwarded_For beside X-Forwarded-For) is none: who knows which of them
+ * the proxy wrote.
+ */
+static struct address
+forwarded_address(const struct subject *s, const struct config_gateway *gateway)
+{
+	struct str param = str_of(gateway->client_address.param);
+
+	if (param.len == 0 || params_count(s->params, param) != 1)
+		return s->peer;
+	return forwarded_client(gateway->client_address.form,
+	    params_get(s->params, param), &s->peer, gateway->trusted_proxies.at,
+	    gateway->trusted_proxies.n);
+}
+
+static bool
 read_client(struct subject *s, const struct config_gateway *gateway,
     struct arena *arena)
 {
+	char text[ADDRESS_TEXT_MAX];
+
 	s->client_text =
 	    arena_copy(arena, params_get(s->params, STR("REMOTE_ADDR")));
-	s->has_client = address_parse(s->client_text, &s->client);
-	if (!s->has_client)
-		return;
+	s->has_peer = address_parse(s->client_text, &s->peer);
+	s->has_client = s->has_peer;
+	if (!s->has_peer)
+		return s->client_text.p != NULL;
+	s->client = forwarded_address(s, gateway);
+	if (!address_eq(&s->client, &s->peer)) {
+		address_format(&s->client, text);
+		s->client_text = arena_copy(arena, str_of(text));
+	}
 	s->network = s->client;
 	address_cut(&s->network, (unsigned)gateway->ipv4_prefix,
 	    (unsigned)gateway->ipv6_prefix);
+	return s->client_text.p != NULL;
 }
 
 /* GET includes HEAD. */
@@ -145,7 +172,10 @@ subject_read(struct subject *s, const struct params *params,
 	s->path = uri.len == 0 ? s->script_path : canonical(uri, arena);
 	if (s->method.p == NULL || s->host.p == NULL || s->path.p == NULL)
 		return false;
-	read_client(s, &config->gateway, arena);
+	if (!read_client(s, &config->gateway, arena))
+		return false;
+	if (config->gateway.trusted_proxies.n == 0)
+		proxy_watch(params);
 	s->backend = choose_backend(s, config);
 	return true;
 }

@@ -22,9 +22,11 @@ struct subject {
 	struct str path;        /* canonical, of REQUEST_URI */
 	struct str script_path; /* canonical, SCRIPT_NAME + PATH_INFO */
 	struct str info_path;   /* canonical, PATH_INFO alone; len 0: none */
-	struct str client_text; /* REMOTE_ADDR as it came */
+	bool has_peer;
+	struct address peer;    /* REMOTE_ADDR */
+	struct str client_text; /* as it came; an address if not the peer's */
 	bool has_client;        /* it parses */
-	struct address client;  /* canonical, whole */
+	struct address client;  /* by client_address; canonical, whole */
 	struct address network; /* cut to ipv4_prefix / ipv6_prefix */
 	/*
 	 * The whole body of a form, once it is spooled; p NULL: there is none,

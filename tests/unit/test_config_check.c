@@ -153,6 +153,37 @@ test_directories(void **state)
 }
 
 static void
+test_proxies(void **state)
+{
+	static const char *const forms[] = { "x-forwarded-for", "forwarded",
+		"header:X-Real-IP" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(forms); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text),
+		    "[gateway]\nclient_address = %s\n" BACKEND, forms[i]);
+		expect_reports(str_of(text),
+		    "t.ini:2: [gateway] client_address: needs "
+		    "trusted_proxies: without them every client could say "
+		    "who it is\n");
+		snprintf(text, sizeof(text),
+		    "[gateway]\nclient_address = %s\n"
+		    "trusted_proxies = ::1, 10.0.0.0/8\n" BACKEND,
+		    forms[i]);
+		expect_reports(str_of(text), "");
+	}
+	expect_reports(
+	    STR("[gateway]\nclient_address = remote_addr\n" BACKEND), "");
+	expect_reports(
+	    STR("[gateway]\ntrusted_proxies = ::1, 0.0.0.0/0\n" BACKEND),
+	    "t.ini:2: [gateway] trusted_proxies: warning: trusts every "
+	    "address: a client that is connected directly can say who it "
+	    "is\n");
+}
+
+static void
 test_default_comes_last(void **state)
 {
 	struct config *c =
@@ -362,6 +393,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_proxies),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_exactness),
 		cmocka_unit_test(test_backends),

@@ -119,8 +119,8 @@ test_faults_of_names(void **state)
 		{ "[gateway]\nrate = 3/s\n",
 		    "t.ini:2: [gateway] rate: unknown option; it belongs to "
 		    "[limit]\n" },
-		{ "[gateway]\ntrusted_proxies = ::1\n",
-		    "t.ini:2: [gateway] trusted_proxies: unknown option\n" },
+		{ "[gateway]\nuntrusted_hosts = ::1\n",
+		    "t.ini:2: [gateway] untrusted_hosts: unknown option\n" },
 		{ "[gateway]\nThreads = 3\n",
 		    "t.ini:2: [gateway] Threads: unknown option; did you mean "
 		    "threads?\n" },

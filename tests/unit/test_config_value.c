@@ -45,6 +45,17 @@ test_gateway(void **state)
 		{ "threads = 4 # four", "`4 # four` is no whole number" },
 		{ "threads = 18446744073709551617",
 		    "`18446744073709551617` is no whole number" },
+		{ "client_address = xff",
+		    "`xff` is none of remote_addr, x-forwarded-for, "
+		    "forwarded, header:NAME" },
+		{ "client_address = header:",
+		    "`header:`: the header's name is missing" },
+		{ "client_address = header:X Real",
+		    "`header:X Real`: a header's name has letters, digits, "
+		    "`-` and `_` alone" },
+		{ "trusted_proxies = 10.0.0.1/8",
+		    "`10.0.0.1/8`: bits behind the prefix are set; the "
+		    "network is 10.0.0.0/8" },
 		{ "ipv4_prefix = 33", "must be 1 to 32" },
 		{ "ipv6_prefix = 0", "must be 1 to 128" },
 		{ "max_head = 1023", "must be 1k to 16m" },

@@ -171,6 +171,70 @@ test_client(void **state)
 	config_unref(config);
 }
 
+/* Through proxies that are trusted: who they forward for. */
+static void
+test_forwarded(void **state)
+{
+	static const char *const modes[] = { "x-forwarded-for", "forwarded",
+		"header:X-Real-IP" };
+	static const struct {
+		const char *params;
+		const char *text[COUNT(modes)]; /* client_text */
+		bool has_client;
+	} table[] = {
+		{ "REMOTE_ADDR=10.0.0.1\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
+		  "HTTP_FORWARDED=for=192.0.2.2\nHTTP_X_REAL_IP=192.0.2.3\n",
+		    { "192.0.2.1", "192.0.2.2", "192.0.2.3" }, true },
+		{ "REMOTE_ADDR=10.0.0.1\n",
+		    { "10.0.0.1", "10.0.0.1", "10.0.0.1" }, true },
+		{ "REMOTE_ADDR=::ffff:10.0.0.1\n"
+		  "HTTP_X_FORWARDED_FOR=2001:DB8::9\n",
+		    { "2001:db8::9", "::ffff:10.0.0.1", "::ffff:10.0.0.1" },
+		    true },
+		{ "REMOTE_ADDR=11.0.0.1\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
+		  "HTTP_FORWARDED=for=192.0.2.2\nHTTP_X_REAL_IP=192.0.2.3\n",
+		    { "11.0.0.1", "11.0.0.1", "11.0.0.1" }, true },
+		/* Given twice it chooses no client. */
+		{ "REMOTE_ADDR=10.0.0.1\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
+		  "HTTP_X_FORWARDED_FOR=192.0.2.1\nHTTP_FORWARDED=for=a\n"
+		  "HTTP_FORWARDED=for=192.0.2.2\n"
+		  "HTTP_X_REAL_IP=192.0.2.3\nHTTP_X_REAL_IP=192.0.2.4\n",
+		    { "10.0.0.1", "10.0.0.1", "10.0.0.1" }, true },
+		/* Nobody is connected. */
+		{ "REMOTE_ADDR=unix:\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
+		  "HTTP_FORWARDED=for=192.0.2.2\nHTTP_X_REAL_IP=192.0.2.3\n",
+		    { "unix:", "unix:", "unix:" }, false },
+	};
+
+	(void)state;
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		char text[512];
+		struct config *config;
+
+		snprintf(text, sizeof(text),
+		    "[gateway]\nclient_address = %s\n"
+		    "trusted_proxies = 10.0.0.0/8\n" CONFIG BACKEND,
+		    modes[m]);
+		config = load_good(text);
+		for (size_t i = 0; i < COUNT(table); i++) {
+			struct subject s = read_with(config, table[i].params);
+			struct address a;
+
+			expect_str(s.client_text, str_of(table[i].text[m]));
+			assert_int_equal(s.has_client, table[i].has_client);
+			assert_int_equal(s.has_peer, table[i].has_client);
+			if (!s.has_client)
+				continue;
+			assert_true(address_parse(s.client_text, &a));
+			assert_true(address_eq(&s.client, &a));
+			assert_true(address_parse(
+			    params_get(s.params, STR("REMOTE_ADDR")), &a));
+			assert_true(address_eq(&s.peer, &a));
+		}
+		config_unref(config);
+	}
+}
+
 /* The first that matches, default last; by the REQUEST_URI form alone. */
 static void
 test_backend(void **state)
@@ -261,6 +325,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    test_info_path, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_client, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_forwarded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_backend, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    test_default_is_last, setup, teardown),
