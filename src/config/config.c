@@ -13,6 +13,7 @@
 #include "config/load.h"
 #include "config/option.h"
 #include "config/value.h"
+#include "config/value_pairs.h"
 #include "config/source_load.h"
 
 /* One option: what the file says, else its default. */
@@ -219,6 +220,8 @@ config_unref(struct config *config)
 		return;
 	for (size_t i = 0; i < config->n_limits; i++) {
 		free_match(&config->limit[i].match);
+		value_pairs_release(&config->limit[i].header);
+		value_pairs_release(&config->limit[i].query);
 		match_free(config->limit[i].except_path);
 		match_free(config->limit[i].except_method);
 	}

@@ -53,6 +53,17 @@ struct config_match {
 	struct match *method;
 };
 
+/* A header or a field of the query, and what it is held against. */
+struct config_pair {
+	char name[KEY_NAME_MAX]; /* a header's: of its param */
+	struct match *value;     /* NULL: missing or empty */
+};
+
+struct config_pairs {
+	size_t n;
+	struct config_pair *at;
+};
+
 /* Whom a request comes from, if a trusted proxy says so. */
 struct config_client_address {
 	char param[KEY_NAME_MAX]; /* that holds it; "": REMOTE_ADDR alone */
@@ -143,6 +154,8 @@ struct config_limit {
 	struct str definition; /* its options as text, to be compared */
 	struct config_match match;
 	struct config_cidrs client; /* n 0: all */
+	struct config_pairs header; /* n 0: all */
+	struct config_pairs query;  /* n 0: all */
 	struct match *except_path;
 	struct match *except_method;
 	struct config_cidrs except_client;

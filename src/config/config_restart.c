@@ -69,6 +69,8 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_CIDRS:
 	case OPTION_MATCH:
 	case OPTION_HOSTS:
+	case OPTION_HEADERS:
+	case OPTION_FIELDS:
 	case OPTION_CLIENT:
 	case OPTION_KEY:
 	case OPTION_RATES:

@@ -74,8 +74,8 @@ static bool
 is_wider(const struct source_section *a, const struct source_section *b)
 {
 	static const char *const narrowing[] = { "host", "path", "method",
-		"client", "backend", "except_path", "except_method",
-		"except_client" };
+		"client", "header", "query", "backend", "except_path",
+		"except_method", "except_client" };
 
 	for (size_t i = 0; i < sizeof(narrowing) / sizeof(narrowing[0]); i++) {
 		struct str of_a = text_of(a, narrowing[i]);

@@ -40,6 +40,8 @@
 #define CIDRS                 .kind = OPTION_CIDRS
 #define MATCH                 .kind = OPTION_MATCH
 #define HOSTS                 .kind = OPTION_HOSTS
+#define HEADERS               .kind = OPTION_HEADERS
+#define FIELDS                .kind = OPTION_FIELDS
 #define CLIENT                .kind = OPTION_CLIENT
 #define KEY                   .kind = OPTION_KEY
 #define RATES                 .kind = OPTION_RATES
@@ -98,6 +100,8 @@ static const char *const kind_names[] = {
 	[OPTION_CIDRS] = "list of networks",
 	[OPTION_MATCH] = "list of globs, or ~regex",
 	[OPTION_HOSTS] = "list of globs, or ~regex",
+	[OPTION_HEADERS] = "list of NAME=glob",
+	[OPTION_FIELDS] = "list of NAME=glob",
 	[OPTION_CLIENT] = "client address",
 	[OPTION_KEY] = "key",
 	[OPTION_RATES] = "rates",

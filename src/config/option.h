@@ -47,6 +47,8 @@ enum option_kind {
 	OPTION_CIDRS,        /* struct config_cidrs */
 	OPTION_MATCH,        /* struct match * */
 	OPTION_HOSTS,        /* struct match *, whatever the case */
+	OPTION_HEADERS,      /* struct config_pairs */
+	OPTION_FIELDS,       /* struct config_pairs */
 	OPTION_CLIENT,       /* struct config_client_address */
 	OPTION_KEY,          /* struct key */
 	OPTION_RATES,        /* struct rates */

@@ -6,6 +6,7 @@
 #include "config/items.h"
 #include "config/option_test.h"
 #include "config/value_client.h"
+#include "config/value_pairs.h"
 
 #define SOCKET_PATH_MAX 107 /* sockaddr_un's sun_path, less its NUL */
 
@@ -390,6 +391,10 @@ set_field(const struct option *o, struct str text,
 	case OPTION_HOSTS:
 		return set_match(
 		    o->kind == OPTION_HOSTS, text, room, field, err);
+	case OPTION_HEADERS:
+	case OPTION_FIELDS:
+		return value_pairs_set(
+		    o->kind == OPTION_HEADERS, text, room, field, err);
 	case OPTION_CLIENT:
 		return value_set_client(text, field, err);
 	case OPTION_KEY:

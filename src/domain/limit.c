@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "domain/field_match.h"
 #include "domain/tuple.h"
 #include "pure/form.h"
 #include "pure/key.h"
@@ -46,7 +47,8 @@ applies(const struct config_limit *l, const struct subject *s)
 		return false;
 	if (l->client.n > 0 && !client_is_in(&l->client, s))
 		return false;
-	return subject_may_match(s, &l->match) && !is_exempt(l, s);
+	return subject_may_match(s, &l->match) && field_match(l, s) &&
+	    !is_exempt(l, s);
 }
 
 static char

@@ -142,6 +142,17 @@ subject_may_match(const struct subject *s, const struct config_match *m)
 		(s->info_path.len > 0 && match_may(m->path, s->info_path)));
 }
 
+struct str
+subject_header(const struct subject *s, struct str param)
+{
+	struct str value = params_get(s->params, param);
+
+	if (value.len == 0 && str_eq(param, STR("HTTP_AUTHORIZATION")))
+		return params_get(
+		    s->params, STR("REDIRECT_HTTP_AUTHORIZATION"));
+	return value;
+}
+
 /* Backends are chosen by the REQUEST_URI form alone. */
 static const struct config_backend *
 choose_backend(const struct subject *s, const struct config *config)
@@ -163,7 +174,7 @@ subject_read(struct subject *s, const struct params *params,
 {
 	struct str uri = params_get(params, STR("REQUEST_URI"));
 
-	*s = (struct subject){ .params = params };
+	*s = (struct subject){ .params = params, .arena = arena };
 	s->method =
 	    arena_copy(arena, params_get(params, STR("REQUEST_METHOD")));
 	s->host = read_host(params, arena);

@@ -17,6 +17,7 @@
 
 struct subject {
 	const struct params *params;
+	struct arena *arena; /* the request's */
 	struct str method;
 	struct str host;        /* lower case, no port */
 	struct str path;        /* canonical, of REQUEST_URI */
@@ -39,6 +40,11 @@ struct subject {
 /* false: no memory. The backend is chosen too. */
 bool subject_read(struct subject *s, const struct params *params,
     const struct config *config, struct arena *arena);
+/*
+ * The value of a header, by its param's name; Apache hands Authorization on
+ * under another name after a redirect (REDIRECT_HTTP_AUTHORIZATION).
+ */
+struct str subject_header(const struct subject *s, struct str param);
 /*
  * For limits: any form of the path (that of PATH_INFO is what an application
  * behind /index.php routes by), and a regex that gives up matches.

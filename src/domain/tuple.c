@@ -31,18 +31,6 @@ client_value(const struct key_alternative *a, const struct subject *s,
 	return value->p != NULL;
 }
 
-/* Apache hands Authorization on under another name after a redirect. */
-static struct str
-header_value(const struct subject *s, struct str name)
-{
-	struct str value = params_get(s->params, name);
-
-	if (value.len == 0 && str_eq(name, STR("HTTP_AUTHORIZATION")))
-		value =
-		    params_get(s->params, STR("REDIRECT_HTTP_AUTHORIZATION"));
-	return value;
-}
-
 static bool
 form_value(const struct subject *s, struct str name, struct arena *arena,
     struct str *value)
@@ -65,7 +53,7 @@ source_value(const struct key_alternative *a, const struct subject *s,
 	case KEY_CLIENT:
 		return client_value(a, s, arena, value);
 	case KEY_HEADER:
-		*value = header_value(s, name);
+		*value = subject_header(s, name);
 		return true;
 	case KEY_COOKIE:
 		return cookie_get(params_get(s->params, STR("HTTP_COOKIE")),

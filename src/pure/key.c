@@ -94,9 +94,8 @@ key_header_param(struct str header, char param[KEY_NAME_MAX], struct err *err)
 	return true;
 }
 
-/* A cookie, a field or a param: any name that can be written here. */
-static bool
-copy_name(struct str name, char copy[KEY_NAME_MAX], struct err *err)
+bool
+key_copy_name(struct str name, char copy[KEY_NAME_MAX], struct err *err)
 {
 	if (name.len == 0)
 		return err_set(err, "the name is missing");
@@ -119,7 +118,7 @@ parse_named(
 	struct err why;
 
 	if (a->source == KEY_HEADER ? key_header_param(name, a->name, &why)
-				    : copy_name(name, a->name, &why))
+				    : key_copy_name(name, a->name, &why))
 		return true;
 	return err_set(err, "`%.*s`: %s", STR_ARG(item), why.text);
 }

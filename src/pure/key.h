@@ -87,6 +87,8 @@ uint8_t key_chosen(const struct key_part *part, size_t alternative);
 /* The param a web server passes a header in: HTTP_X_API_KEY. */
 bool key_header_param(
     struct str header, char param[KEY_NAME_MAX], struct err *err);
+/* The name of a cookie, a field or a param, as it is: no blanks, not empty. */
+bool key_copy_name(struct str name, char copy[KEY_NAME_MAX], struct err *err);
 
 /* A fixed public secret is used where secret.len is 0. */
 struct key_hasher; /* heap, opaque; read-only after key_hasher_new */

@@ -157,6 +157,27 @@ test_limit(void **state)
 		{ "path = @empty", "empty: has no items" },
 		{ "path = @commas", "`/a,b`: a glob can not hold a comma" },
 		{ "client = @/", "/: is a directory" },
+		{ "header = X-Plan",
+		    "`X-Plan`: it is written NAME=GLOB or NAME=~REGEX" },
+		{ "header = ~^X",
+		    "`~^X`: it is written NAME=GLOB or "
+		    "NAME=~REGEX" },
+		{ "header = =x", "`=x`: the header's name is missing" },
+		{ "header = X Plan=x",
+		    "`X Plan=x`: a header's name has letters, digits, `-` "
+		    "and `_` alone" },
+		{ "header = A=x,, B=y", "an item of the list is empty" },
+		{ "header = A=x, B=~y",
+		    "`B=~y`: a regex stands alone, to the end of the line" },
+		{ "header = A=~(x, y",
+		    "the regex `(x, y` is wrong at its byte 6: missing "
+		    "closing parenthesis" },
+		{ "query = =x", "`=x`: the name is missing" },
+		{ "query = a b=x", "`a b=x`: the name has blanks in it" },
+		{ "query = @/none",
+		    "/none: can not be read: No such file or "
+		    "directory" },
+		{ "query = @empty", "empty: has no items" },
 		{ "key = cookies:a",
 		    "`cookies:a`: unknown in a key; it is client, "
 		    "client/24,48, header:NAME, cookie:NAME, query:NAME, "
