@@ -44,7 +44,8 @@ read_section(struct load *l, enum option_section kind,
     const struct source_section *section, void *base)
 {
 	for (size_t i = 0; i < option_count; i++)
-		if (option_table[i].section == kind)
+		if (option_table[i].section == kind &&
+		    option_table[i].kind != OPTION_TIER_RATES)
 			read_option(l, &option_table[i], section, base);
 }
 
@@ -105,6 +106,30 @@ read_limits(struct load *l)
 	return true;
 }
 
+/* What they say of limits is load_tiers' concern. */
+static bool
+read_tiers(struct load *l)
+{
+	struct config *c = l->config;
+	size_t n = count_sections(&l->source, OPTION_tier);
+
+	c->tier = arena_alloc(&c->arena, n * sizeof(*c->tier));
+	l->tier = list_sections(l, OPTION_tier, n);
+	if (c->tier == NULL || l->tier == NULL)
+		return false;
+	c->n_tiers = n;
+	for (size_t i = 0; i < n; i++) {
+		const struct source_section *s = l->tier[i];
+		struct config_tier *tier = &c->tier[i];
+
+		memcpy(tier->name, s->name, sizeof(tier->name));
+		tier->line = s->place.line;
+		tier->file = arena_copy(&c->arena, str_of(s->place.file)).p;
+		read_section(l, OPTION_tier, s, tier);
+	}
+	return true;
+}
+
 static bool
 read_backends(struct load *l)
 {
@@ -144,11 +169,14 @@ make(struct load *l, const char *file)
 	read_single(l, OPTION_store, &c->store);
 	read_single(l, OPTION_response, &c->response);
 	read_single(l, OPTION_log, &c->log);
-	if (c->file == NULL || !read_limits(l) || !read_backends(l)) {
+	if (c->file == NULL || !read_limits(l) || !read_tiers(l) ||
+	    !read_backends(l)) {
 		l->findings.failed = true;
 		return;
 	}
 	load_check(l);
+	load_tiers(l);
+	load_limits(l);
 	load_sense(l);
 	load_overlap(l);
 	load_definitions(l);

@@ -27,6 +27,7 @@
 #include "pure/cost.h"
 #include "pure/forwarded.h"
 #include "pure/key.h"
+#include "pure/known.h"
 #include "pure/match.h"
 #include "pure/numbers.h"
 #include "pure/rate.h"
@@ -147,6 +148,34 @@ enum config_on_outage {
 enum config_mode { CONFIG_MODE_ENFORCE, CONFIG_MODE_OBSERVE };
 enum config_preflight { CONFIG_PREFLIGHT_FREE, CONFIG_PREFLIGHT_COUNTED };
 
+/* Who belongs to a tier: one of these. */
+struct config_condition {
+	enum { CONFIG_WHEN_CLIENT, CONFIG_WHEN_PARAM, CONFIG_WHEN_HEADER } kind;
+	struct cidr client;
+	char *param;      /* its name, as in params: HTTP_X_API_KEY */
+	struct str value; /* that it has; p NULL: one of known */
+	char *file;       /* known's, as it was found */
+	struct known *known;
+};
+
+struct config_when {
+	size_t n;
+	struct config_condition *at;
+};
+
+struct config_tier {
+	char name[CONFIG_NAME_MAX + 1];
+	const char *file;
+	unsigned line;
+	struct config_when when;
+};
+
+/* What a tier says of a limit. */
+struct config_tier_rates {
+	const struct config_tier *tier;
+	struct rates rates;
+};
+
 struct config_limit {
 	char name[CONFIG_NAME_MAX + 1];
 	const char *file; /* where its section stands */
@@ -163,8 +192,10 @@ struct config_limit {
 	struct key key;
 	uint64_t missing_key; /* enum config_missing_key */
 	struct rates rates;
-	uint64_t algorithm; /* enum algorithm */
-	uint64_t align;     /* enum align */
+	size_t n_tiers;
+	struct config_tier_rates *tier; /* in the tiers' file order */
+	uint64_t algorithm;             /* enum algorithm */
+	uint64_t align;                 /* enum align */
 	struct cost cost;
 	struct statuses count;     /* whose units stay taken */
 	uint64_t mode;             /* enum config_mode */
@@ -228,6 +259,8 @@ struct config {
 	struct config_log log;
 	size_t n_limits;
 	struct config_limit *limit; /* file order */
+	size_t n_tiers;
+	struct config_tier *tier; /* file order */
 	size_t n_backends;
 	struct config_backend *backend; /* file order, `default` last */
 };

@@ -93,6 +93,9 @@ section_head(enum option_section section)
 		       "[limit clients]\n";
 	case OPTION_response:
 		return "# What answers carry.\n[response]\n";
+	case OPTION_tier:
+		return "# A group of clients or keys with rates of its own; "
+		       "any number of these,\n# [tier NAME].\n#[tier gold]\n";
 	case OPTION_backend:
 		return "# An application; any number of these, [backend NAME]. "
 		       "The first that\n# matches gets the request; "

@@ -74,6 +74,10 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_CLIENT:
 	case OPTION_KEY:
 	case OPTION_RATES:
+	case OPTION_COST:
+	case OPTION_STATUSES:
+	case OPTION_WHEN:
+	case OPTION_TIER_RATES:
 		/* Of limits and backends, which a reload may change. */
 		return true;
 	}
@@ -93,6 +97,7 @@ base_of(const struct config *config, enum option_section section)
 	case OPTION_log:
 		return &config->log;
 	case OPTION_limit:
+	case OPTION_tier:
 	case OPTION_backend:
 	case OPTION_SECTIONS:
 		break;

@@ -18,8 +18,9 @@ struct load {
 	struct findings findings;
 	struct source source;
 	struct config *config;
-	/* Where config->limit[i] and config->backend[i] come from. */
+	/* Where config->limit[i], ->tier[i] and ->backend[i] come from. */
 	const struct source_section **limit;
+	const struct source_section **tier;
 	const struct source_section **backend;
 };
 
@@ -37,6 +38,13 @@ struct place load_place_in(
  * max_inflight on the way.
  */
 void load_check(struct load *l);
+/*
+ * Gives each limit what the tiers say of it, and reads the files of values
+ * that tiers name. After load_check, which makes the hasher.
+ */
+void load_tiers(struct load *l);
+/* What the options of one limit, and its tiers, may not say together. */
+void load_limits(struct load *l);
 /* What is allowed and does nothing: contradictions and dead patterns. */
 void load_sense(struct load *l);
 /* Writes down what each limit is (config_limit's definition). */

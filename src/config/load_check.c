@@ -179,28 +179,6 @@ has_backend(const struct config *config, const char *name)
 }
 
 static void
-check_rate(struct load *l, size_t at, const struct rate *rate)
-{
-	const struct config_limit *limit = &l->config->limit[at];
-	struct place place = load_place(l->limit[at], "rate");
-	bool is_bucket = limit->algorithm == ALGORITHM_TOKEN_BUCKET;
-	struct check check = {
-		.algorithm = (enum algorithm)limit->algorithm,
-		.count = rate->count,
-		.period_us = rate->period_us,
-		.burst = rate->burst,
-	};
-
-	if (rate->has_burst && !is_bucket)
-		finding_error(&l->findings, &place,
-		    "burst belongs to algorithm = token_bucket");
-	if (!algorithm_fits(&check))
-		finding_error(&l->findings, &place,
-		    "%s is too large to be counted exactly (2^53 and above)",
-		    is_bucket ? "burst times period" : "count times period");
-}
-
-static void
 check_limit(struct load *l, size_t at)
 {
 	const struct source_section *section = l->limit[at];
@@ -210,8 +188,6 @@ check_limit(struct load *l, size_t at)
 
 	if (!load_has(section, "rate"))
 		finding_error(f, &place, "is required");
-	for (size_t i = 0; i < limit->rates.n; i++)
-		check_rate(l, at, &limit->rates.rate[i]);
 	place = load_place(section, "missing_key");
 	if (!load_has(section, "missing_key") && limit->key.n > 0 &&
 	    !key_always_there(&limit->key))
@@ -226,35 +202,6 @@ check_limit(struct load *l, size_t at)
 	if (limit->backend != NULL && !has_backend(l->config, limit->backend))
 		finding_error(
 		    f, &place, "there is no [backend %s]", limit->backend);
-}
-
-/*
- * One question to the store holds at most CONFIG_RATES_MAX checks. Which
- * limits can meet on one request is not decided here: those of no backend
- * and those of the same one are taken to.
- */
-static void
-check_sum_of_rates(struct load *l, const char *backend)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < l->config->n_limits; i++) {
-		const struct config_limit *limit = &l->config->limit[i];
-		struct place place = load_place(l->limit[i], "rate");
-
-		if (limit->backend != NULL &&
-		    strcmp(limit->backend, backend) != 0)
-			continue;
-		sum += limit->rates.n;
-		if (sum <= CONFIG_RATES_MAX)
-			continue;
-		finding_error(&l->findings, &place,
-		    "with this the limits for [backend %s] have %zu rates "
-		    "together; at most %d can be (name the backend of limits "
-		    "that are for one alone)",
-		    backend, sum, CONFIG_RATES_MAX);
-		return;
-	}
 }
 
 static void
@@ -357,8 +304,6 @@ load_check(struct load *l)
 	if (l->config->n_backends == 0)
 		finding_error(&l->findings, &file,
 		    "there is no [backend NAME] to pass requests to");
-	for (size_t i = 0; i < l->config->n_backends; i++) {
+	for (size_t i = 0; i < l->config->n_backends; i++)
 		check_backend(l, i);
-		check_sum_of_rates(l, l->config->backend[i].name);
-	}
 }

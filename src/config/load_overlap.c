@@ -86,15 +86,29 @@ is_wider(const struct source_section *a, const struct source_section *b)
 	return true;
 }
 
+/* Do both take the same units from the same requests of the same key? */
+static bool
+counts_alike(const struct source_section *a, const struct source_section *b)
+{
+	static const char *const counting[] = { "key", "scope", "missing_key",
+		"cost", "preflight" };
+
+	for (size_t i = 0; i < sizeof(counting) / sizeof(counting[0]); i++)
+		if (!str_eq(text_of(a, counting[i]), text_of(b, counting[i])))
+			return false;
+	return true;
+}
+
+/* One that is only observed refuses nothing before another. */
 static bool
 is_comparable(const struct load *l, size_t a, size_t b)
 {
 	const struct config_limit *limit_a = &l->config->limit[a];
 	const struct config_limit *limit_b = &l->config->limit[b];
 
-	return limit_a->scope == limit_b->scope &&
-	    limit_a->missing_key == limit_b->missing_key &&
-	    str_eq(text_of(l->limit[a], "key"), text_of(l->limit[b], "key")) &&
+	return (limit_a->mode == CONFIG_MODE_ENFORCE || a == b) &&
+	    limit_a->n_tiers == 0 && limit_b->n_tiers == 0 &&
+	    counts_alike(l->limit[a], l->limit[b]) &&
 	    is_wider(l->limit[a], l->limit[b]);
 }
 

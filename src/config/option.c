@@ -45,6 +45,10 @@
 #define CLIENT                .kind = OPTION_CLIENT
 #define KEY                   .kind = OPTION_KEY
 #define RATES                 .kind = OPTION_RATES
+#define COST                  .kind = OPTION_COST
+#define STATUSES              .kind = OPTION_STATUSES
+#define WHEN                  .kind = OPTION_WHEN
+#define TIER_RATES            .kind = OPTION_TIER_RATES
 #define DEFAULT(text)         .preset = (text)
 #define EXAMPLE(text)         .example = (text)
 #define REQUIRED(text)        .example = (text), .required = true
@@ -71,6 +75,7 @@ static const char *const section_names[OPTION_SECTIONS] = {
 	[OPTION_store] = "store",
 	[OPTION_limit] = "limit",
 	[OPTION_response] = "response",
+	[OPTION_tier] = "tier",
 	[OPTION_backend] = "backend",
 	[OPTION_log] = "log",
 };
@@ -105,6 +110,10 @@ static const char *const kind_names[] = {
 	[OPTION_CLIENT] = "client address",
 	[OPTION_KEY] = "key",
 	[OPTION_RATES] = "rates",
+	[OPTION_COST] = "cost",
+	[OPTION_STATUSES] = "list of statuses",
+	[OPTION_WHEN] = "list of conditions",
+	[OPTION_TIER_RATES] = "rates",
 };
 
 const char *
@@ -116,7 +125,8 @@ option_section_name(enum option_section section)
 bool
 option_section_is_named(enum option_section section)
 {
-	return section == OPTION_limit || section == OPTION_backend;
+	return section == OPTION_limit || section == OPTION_tier ||
+	    section == OPTION_backend;
 }
 
 enum option_section
@@ -134,6 +144,16 @@ option_find(enum option_section section, struct str key)
 	for (size_t i = 0; i < option_count; i++)
 		if (option_table[i].section == section &&
 		    str_eq(key, str_of(option_table[i].key)))
+			return &option_table[i];
+	return NULL;
+}
+
+const struct option *
+option_of_limits(enum option_section section)
+{
+	for (size_t i = 0; i < option_count; i++)
+		if (option_table[i].section == section &&
+		    option_table[i].kind == OPTION_TIER_RATES)
 			return &option_table[i];
 	return NULL;
 }

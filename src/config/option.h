@@ -15,6 +15,7 @@ enum option_section {
 	OPTION_gateway,
 	OPTION_store,
 	OPTION_limit,
+	OPTION_tier,
 	OPTION_response,
 	OPTION_backend,
 	OPTION_log,
@@ -52,13 +53,18 @@ enum option_kind {
 	OPTION_CLIENT,       /* struct config_client_address */
 	OPTION_KEY,          /* struct key */
 	OPTION_RATES,        /* struct rates */
+	OPTION_COST,         /* struct cost */
+	OPTION_STATUSES,     /* struct statuses */
+	OPTION_WHEN,         /* struct config_when */
+	OPTION_TIER_RATES,   /* of a tier, for the limit it is named after */
 };
 
 struct option {
 	enum option_section section;
 	const char *key;
 	enum option_kind kind;
-	size_t offset; /* of its field in the section's struct */
+	size_t offset; /* of its field in the section's struct; TIER_RATES:
+			  it has none */
 	int64_t low;   /* bounds of a number; WORD: value of the first */
 	int64_t high;
 	const char *words;   /* WORD, WORDS: separated by blanks */
@@ -73,11 +79,13 @@ extern const struct option option_table[];
 extern const size_t option_count;
 
 const char *option_section_name(enum option_section section);
-/* limit and backend: there may be any number, each with a name. */
+/* limit, tier, backend: there may be any number, each with a name. */
 bool option_section_is_named(enum option_section section);
 /* OPTION_SECTIONS: none. */
 enum option_section option_section_find(struct str name);
 const struct option *option_find(enum option_section section, struct str key);
+/* What is said in a section under the names of limits; NULL: nothing is. */
+const struct option *option_of_limits(enum option_section section);
 /* The option or the section nearest to a mistyped name; NULL: none is. */
 const char *option_nearest(enum option_section section, struct str key);
 const char *option_section_nearest(struct str name);

@@ -7,7 +7,7 @@
  * ${NAME}, which is the environment's, and `include`.
  *
  * A section of a fixed name may stand once in each file; they are one. A
- * limit or a backend stands once in all.
+ * limit, a tier or a backend stands once in all.
  */
 #ifndef SLUICE_SOURCE_H
 #define SLUICE_SOURCE_H
@@ -44,8 +44,9 @@ struct source_entry {
 struct source_section {
 	struct source_section *next;
 	enum option_section kind;
-	char name[CONFIG_NAME_MAX + 1]; /* of a limit or backend, else "" */
-	struct place place;             /* where it stands first */
+	char
+	    name[CONFIG_NAME_MAX + 1]; /* where there can be several, else "" */
+	struct place place;            /* where it stands first */
 	const struct source_file *file; /* where it stood last */
 	struct source_entry *entry;
 	struct source_entry **end;

@@ -259,17 +259,38 @@ report_unknown_option(struct reading *r, const struct place *place)
 		finding_error(f, place, "unknown option");
 }
 
-/* `include` is every file's own. */
+/* `include` is every file's own, and each limit's name one of a tier's. */
+static bool
+is_given_by(const struct reading *r, const struct option *option,
+    const struct source_entry *e)
+{
+	if (e->option != option)
+		return false;
+	if (option->kind == OPTION_INCLUDE)
+		return e->file == r->file;
+	return option->kind != OPTION_TIER_RATES ||
+	    str_eq(str_of(e->place.key), r->name);
+}
+
 static const struct source_entry *
 given_before(const struct reading *r, const struct option *option)
 {
 	const struct source_entry *e = r->section->entry;
 
-	while (e != NULL &&
-	    (e->option != option ||
-		(option->kind == OPTION_INCLUDE && e->file != r->file)))
+	while (e != NULL && !is_given_by(r, option, e))
 		e = e->next;
 	return e;
+}
+
+/* In a tier, what is no option is the name of a limit. */
+static const struct option *
+find_option(const struct reading *r)
+{
+	const struct option *option = option_find(r->section->kind, r->name);
+
+	return option != NULL || !is_name(r->name)
+	    ? option
+	    : option_of_limits(r->section->kind);
 }
 
 static bool
@@ -318,7 +339,7 @@ take_option(
     void *user, const char *section, const char *name, const char *value)
 {
 	struct reading *r = user;
-	const struct option *option = option_find(r->section->kind, r->name);
+	const struct option *option = find_option(r);
 	const struct source_entry *first;
 	struct place place = here(r);
 

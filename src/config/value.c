@@ -7,6 +7,7 @@
 #include "config/option_test.h"
 #include "config/value_client.h"
 #include "config/value_pairs.h"
+#include "config/value_limit.h"
 
 #define SOCKET_PATH_MAX 107 /* sockaddr_un's sun_path, less its NUL */
 
@@ -400,7 +401,14 @@ set_field(const struct option *o, struct str text,
 	case OPTION_KEY:
 		return set_key(text, field, err);
 	case OPTION_RATES:
+	case OPTION_TIER_RATES:
 		return set_rates(text, field, err);
+	case OPTION_COST:
+		return value_limit_cost(text, room, field, err);
+	case OPTION_STATUSES:
+		return value_limit_statuses(text, room, field, err);
+	case OPTION_WHEN:
+		return value_limit_when(text, room, field, err);
 	}
 	return err_set(err, "is of an unknown kind");
 }

@@ -371,6 +371,56 @@ make_room(struct asking *a, struct decision *d)
 	return false;
 }
 
+/* The checks by outage_rate for those without an answer. */
+static void
+prepare_instead(struct asking *a, struct decision *d, struct batch *b)
+{
+	const struct config_limit *last = NULL;
+
+	for (size_t i = 0; i < a->shared.n; i++) {
+		const struct config_limit *l = a->shared.limit[i];
+		enum limit_state state;
+		size_t n;
+
+		if (is_answered(&a->shared, i) || l == last ||
+		    l->on_outage != CONFIG_OUTAGE_LOCAL ||
+		    (!passes(d) && !is_observed(l)))
+			continue;
+		last = l;
+		state = limit_prepare_instead(l, a->stores->naming, a->subject,
+		    a->arena, &b->check[b->n], STORE_CHECKS_MAX - b->n, &n);
+		if (state == LIMIT_CLOSED)
+			prepare_closed(a, d, l, state);
+		for (size_t k = 0; k < n; k++)
+			b->limit[b->n + k] = l;
+		b->n += n;
+	}
+}
+
+/*
+ * It has no numbers to show: they are not those of the limit. What gets no
+ * answer here either passes.
+ */
+static void
+ask_instead(struct asking *a, struct decision *d)
+{
+	bool passed = passes(d);
+	struct batch b;
+
+	b.n = 0;
+	prepare_instead(a, d, &b);
+	if (!passes(d))
+		leave_observed(&b);
+	if (b.n > 0)
+		ask(d, a->stores, &b, DECISION_ASKED_INSTEAD);
+	for (size_t i = 0; i < b.n; i++)
+		if (!is_observed(b.limit[i]) && is_answered(&b, i) &&
+		    b.answer.verdict[i].kind == VERDICT_REFUSED)
+			refuse(d, b.limit[i], &b.answer.verdict[i]);
+	if (passed && !passes(d))
+		d->has_numbers = false;
+}
+
 static void
 ask_all(struct asking *a, struct decision *d)
 {
@@ -390,6 +440,7 @@ ask_all(struct asking *a, struct decision *d)
 		ask(d, a->stores, &a->shared, DECISION_ASKED_SHARED);
 		d->store_wait_us = a->shared.answer.wait_us;
 		weigh(d, &a->shared);
+		ask_instead(a, d);
 	}
 }
 

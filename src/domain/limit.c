@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "domain/field_match.h"
+#include "domain/tier.h"
 #include "domain/tuple.h"
 #include "pure/form.h"
 #include "pure/key.h"
@@ -79,16 +80,42 @@ needs_offset(const struct config_limit *l)
 		l->align == ALIGN_SPREAD);
 }
 
+/*
+ * By any of its paths what it costs most: whatever an application behind
+ * /index.php routes by, an expensive request is not had cheap.
+ */
+static int64_t
+cost_of_request(const struct config_limit *l, const struct subject *s)
+{
+	int64_t cost = cost_of(&l->cost, s->method, s->path);
+	int64_t other = cost_of(&l->cost, s->method, s->script_path);
+
+	if (other > cost)
+		cost = other;
+	if (s->info_path.len == 0)
+		return cost;
+	other = cost_of(&l->cost, s->method, s->info_path);
+	return other > cost ? other : cost;
+}
+
+/* Of one request and limit. */
+struct naming {
+	const char *prefix;
+	const char *tag;
+	const char *infix; /* "", or of counts that stand in for others */
+};
+
 static bool
 make_check(const struct config_limit *l, const struct rate *rate,
-    const char *prefix, const char *tag, struct arena *arena,
+    const struct naming *naming, int64_t cost, struct arena *arena,
     struct store_check *out)
 {
 	char name[NAME_MAX_BYTES];
 	int64_t period_ms = rate->period_us / 1000;
 	int64_t offset = 0;
-	int len = snprintf(name, sizeof(name), "%s:{%s}:%s:%c%lld", prefix, tag,
-	    l->name, algorithm_letter((enum algorithm)l->algorithm),
+	int len = snprintf(name, sizeof(name), "%s:{%s}:%s:%s%c%lld",
+	    naming->prefix, naming->tag, l->name, naming->infix,
+	    algorithm_letter((enum algorithm)l->algorithm),
 	    (long long)period_ms);
 
 	if (len < 0 || (size_t)len >= sizeof(name))
@@ -104,7 +131,7 @@ make_check(const struct config_limit *l, const struct rate *rate,
 		.count = rate->count,
 		.period_us = rate->period_us,
 		.burst = rate->burst,
-		.cost = 1,
+		.cost = cost,
 		.offset_us = offset * 1000,
 		.observe = l->mode == CONFIG_MODE_OBSERVE,
 	};
@@ -126,15 +153,42 @@ limit_needs_body(const struct config_limit *limit)
 	return key_uses(&limit->key, KEY_FORM);
 }
 
+/* A browser's own question before the request that was meant. */
+static bool
+is_preflight(const struct subject *s)
+{
+	return str_eq(s->method, STR("OPTIONS")) &&
+	    params_get(s->params, STR("HTTP_ORIGIN")).len > 0 &&
+	    params_get(s->params, STR("HTTP_ACCESS_CONTROL_REQUEST_METHOD"))
+		.len > 0;
+}
+
+static bool
+is_free(const struct config_limit *l, const struct subject *s)
+{
+	return l->preflight == CONFIG_PREFLIGHT_FREE && is_preflight(s);
+}
+
+/* By which rates; NULL: none, or it does not apply. */
+static const struct rates *
+rates_for(const struct config_limit *l, const struct subject *s)
+{
+	const struct rates *rates;
+
+	if (!applies(l, s) || is_free(l, s))
+		return NULL;
+	rates = tier_rates(l, s);
+	return rates->kind == RATES_UNLIMITED ? NULL : rates;
+}
+
 bool
 limit_awaits_body(
     const struct config_limit *limit, const struct subject *subject)
 {
 	return limit_needs_body(limit) &&
-	    limit->rates.kind != RATES_UNLIMITED &&
 	    form_is_urlencoded(
 		params_get(subject->params, STR("CONTENT_TYPE"))) &&
-	    applies(limit, subject);
+	    rates_for(limit, subject) != NULL;
 }
 
 bool
@@ -151,16 +205,16 @@ limit_counts_anew(
 	return false;
 }
 
-enum limit_state
-limit_prepare(const struct config_limit *limit,
-    const struct config_store *store, const struct subject *subject,
-    struct arena *arena, struct store_check *out, size_t room, size_t *n)
+static enum limit_state
+prepare(const struct config_limit *limit, const struct rates *rates,
+    const char *infix, const struct config_store *store,
+    const struct subject *subject, struct arena *arena, struct store_check *out,
+    size_t room, size_t *n)
 {
 	char tag[KEY_TAG_MAX];
+	struct naming naming = { store->prefix, tag, infix };
+	int64_t cost;
 
-	*n = 0;
-	if (limit->rates.kind == RATES_UNLIMITED || !applies(limit, subject))
-		return LIMIT_SKIPPED;
 	switch (tuple_tag(limit, store, subject, arena, tag)) {
 	case TUPLE_TWICE:
 		return LIMIT_KEY_TWICE;
@@ -173,14 +227,40 @@ limit_prepare(const struct config_limit *limit,
 	case TUPLE_THERE:
 		break;
 	}
-	if (limit->rates.kind == RATES_DENY)
+	if (rates->kind == RATES_DENY)
 		return LIMIT_CLOSED;
-	if (limit->rates.n > room)
+	if (rates->n > room)
 		return LIMIT_FAILED;
-	for (size_t i = 0; i < limit->rates.n; i++)
-		if (!make_check(limit, &limit->rates.rate[i], store->prefix,
-			tag, arena, &out[i]))
+	cost = cost_of_request(limit, subject);
+	for (size_t i = 0; i < rates->n; i++)
+		if (!make_check(
+			limit, &rates->rate[i], &naming, cost, arena, &out[i]))
 			return LIMIT_FAILED;
-	*n = limit->rates.n;
+	*n = rates->n;
 	return LIMIT_CHECKED;
+}
+
+enum limit_state
+limit_prepare(const struct config_limit *limit,
+    const struct config_store *store, const struct subject *subject,
+    struct arena *arena, struct store_check *out, size_t room, size_t *n)
+{
+	const struct rates *rates = rates_for(limit, subject);
+
+	*n = 0;
+	if (rates == NULL)
+		return LIMIT_SKIPPED;
+	return prepare(limit, rates, "", store, subject, arena, out, room, n);
+}
+
+enum limit_state
+limit_prepare_instead(const struct config_limit *limit,
+    const struct config_store *store, const struct subject *subject,
+    struct arena *arena, struct store_check *out, size_t room, size_t *n)
+{
+	*n = 0;
+	if (limit->outage_rates.kind == RATES_UNLIMITED)
+		return LIMIT_SKIPPED;
+	return prepare(limit, &limit->outage_rates, "out:", store, subject,
+	    arena, out, room, n);
 }

@@ -39,5 +39,12 @@ bool limit_awaits_body(
 enum limit_state limit_prepare(const struct config_limit *limit,
     const struct config_store *store, const struct subject *subject,
     struct arena *arena, struct store_check *out, size_t room, size_t *n);
+/*
+ * For the local table, in the place of checks that the shared store did not
+ * answer: by outage_rate, under names of their own.
+ */
+enum limit_state limit_prepare_instead(const struct config_limit *limit,
+    const struct config_store *store, const struct subject *subject,
+    struct arena *arena, struct store_check *out, size_t room, size_t *n);
 
 #endif

@@ -22,7 +22,12 @@
 #define COST_MAX          INT64_C(1000000000000)
 #define COST_RESPONSE_MAX INT64_C(1000000) /* that a response may say */
 
-enum cost_kind { COST_FIXED, COST_PATTERNS, COST_RESPONSE };
+enum cost_kind {
+	COST_UNREAD, /* 1 */
+	COST_FIXED,
+	COST_PATTERNS,
+	COST_RESPONSE,
+};
 
 struct cost_pattern {
 	struct str method; /* len 0: any */

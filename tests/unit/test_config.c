@@ -112,6 +112,25 @@ test_shipped_file(void **state)
 	free(text);
 }
 
+/* What an option can not be without. */
+static const char *
+companion(const struct option *o)
+{
+	static const struct {
+		const char *key;
+		const char *text;
+	} table[] = {
+		{ "align", "algorithm = fixed_window\n" },
+		{ "outage_rate", "on_outage = local\n" },
+	};
+
+	for (size_t i = 0; i < COUNT(table); i++)
+		if (o->section == OPTION_limit &&
+		    strcmp(o->key, table[i].key) == 0)
+			return table[i].text;
+	return "";
+}
+
 /* What is commented out in the sample is taken too, a line at a time. */
 static void
 test_examples(void **state)
@@ -130,7 +149,7 @@ test_examples(void **state)
 		    strcmp(o->key, "run_timeout") == 0 ||
 		    strcmp(o->key, "env") == 0 ||
 		    strcmp(o->key, "interpreter") == 0 ||
-		    strcmp(o->key, "align") == 0)
+		    o->section == OPTION_tier)
 			continue;
 		buf_init(&text);
 		buf_addf(&text, "[gateway]\n%s%s%s\n",
@@ -144,7 +163,7 @@ test_examples(void **state)
 								: "",
 			    o->key, value);
 		if (o->section == OPTION_limit && strcmp(o->key, "rate") != 0)
-			buf_addf(&text, "rate = 1/s\n");
+			buf_addf(&text, "rate = 1/s\n%s", companion(o));
 		if (o->section == OPTION_backend &&
 		    strcmp(o->key, "address") != 0)
 			buf_addf(&text, "address = unix:/a\n");

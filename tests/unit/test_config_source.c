@@ -85,8 +85,9 @@ test_faults_of_names(void **state)
 		{ "[ store]\nprefix = a\n",
 		    "t.ini:1: unknown section [ store]; did you mean "
 		    "[store]?\n" },
-		{ "[tier gold]\nprefix = a\n",
-		    "t.ini:1: unknown section [tier gold]\n" },
+		{ "[teir gold]\nprefix = a\n",
+		    "t.ini:1: unknown section [teir gold]; did you mean "
+		    "[tier]?\n" },
 		{ "[Store]\n",
 		    "t.ini:1: unknown section [Store]; did you mean "
 		    "[store]?\n" },

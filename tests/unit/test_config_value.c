@@ -145,7 +145,8 @@ test_limit(void **state)
 		    "`gcra` is none of sliding_window, fixed_window, "
 		    "token_bucket" },
 		{ "scope = Shared", "`Shared` is none of shared, local" },
-		{ "on_outage = local", "`local` is none of allow, deny" },
+		{ "on_outage = close",
+		    "`close` is none of allow, deny, local" },
 		{ "missing_key = unset", "`unset` is none of skip, deny" },
 		{ "client = 10.0.0.1/8",
 		    "`10.0.0.1/8`: bits behind the prefix are set; the "

@@ -24,7 +24,7 @@ static struct arena arena;
 static struct fake shared = { .letter = 's' };
 static struct fake local = { .letter = 'l' };
 
-/* "sluice:{TAG}:NAME:xW": NAME, and W in ms. */
+/* "sluice:{TAG}:NAME:xW": NAME, and W in ms; "out" of "NAME:out:xW". */
 static struct str
 limit_name(struct str key, struct str *window)
 {
@@ -33,6 +33,8 @@ limit_name(struct str key, struct str *window)
 	str_cut(&key, ':');
 	str_cut(&key, ':');
 	name = str_cut(&key, ':');
+	if (str_starts(key, STR("out:")))
+		name = str_cut(&key, ':');
 	*window = (struct str){ key.p + 1, key.len - 1 };
 	return name;
 }
@@ -135,6 +137,8 @@ struct row {
 #define LIMIT(name) "[limit " name "]\nrate = 5/1m\n"
 #define LOCAL       "scope = local\n"
 #define DENY        "on_outage = deny\n"
+#define OBSERVE     "mode = observe\n"
+#define INSTEAD     "on_outage = local\noutage_rate = 2/1m\n"
 #define A           LIMIT("a")
 #define B           LIMIT("b")
 #define C           LIMIT("c")
@@ -246,6 +250,70 @@ static const struct row table[] = {
 	{ A DENY, "a error\n", UP, "", "outage a - 0 out; s:a. l:; s: l:" },
 	{ A LOCAL DENY B LOCAL C, "", UP, "a error\nb allow 3 1\n",
 	    "outage a - 0 out; s: l:ab.; s: l:b." },
+
+	/* Observed limits are in no header and no status. */
+	{ A OBSERVE, "a refuse 9\n", UP, "",
+	    "unlimited - - 0; s:a. l:; s: l:" },
+	{ A OBSERVE, "a allow 3 1\n", UP, "",
+	    "unlimited - - 0; s:a. l:; s: l:" },
+	{ A OBSERVE B, "a refuse 9\nb allow 3 1\n", UP, "",
+	    "allowed b 3 0; s:ab. l:; s: l:" },
+	{ A OBSERVE B, "a allow 0 9\nb allow 3 1\n", UP, "",
+	    "allowed b 3 0; s:ab. l:; s: l:" },
+	{ A OBSERVE B, "a refuse -1\nb refuse 5\n", UP, "",
+	    "refused b 0 5; s:ab. l:; s: l:" },
+	{ "[limit a]\nrate = deny\n" OBSERVE B, "b allow 3 1\n", UP, "",
+	    "allowed b 3 0; s:b. l:; s: l:" },
+	{ A "key = header:K\nmissing_key = deny\n" OBSERVE B, "b allow 3 1\n",
+	    UP, "", "allowed b 3 0; s:b. l:; s: l:" },
+	/* Nor is what they were not told. */
+	{ A OBSERVE DENY B LOCAL, "", OUT, "b allow 3 1\n",
+	    "allowed b 3 0; s:a. l:b.; s: l:" },
+	{ A OBSERVE DENY B, "a error\nb allow 3 1\n", UP, "",
+	    "allowed b 3 0; s:ab. l:; s: l:" },
+	/* They count as if alone: whoever else refuses, nothing goes back. */
+	{ A LOCAL OBSERVE B LOCAL C, "c refuse 9\n", UP,
+	    "a allow 1 1\nb allow 1 1\n",
+	    "refused c 0 9; s:c. l:ab.; s: l:b." },
+	{ A OBSERVE B LOCAL, "a allow 1 1\n", UP, "b refuse 9\n",
+	    "refused b 0 9; s:a. l:b.; s: l:" },
+	{ A OBSERVE C B LOCAL, "a allow 1 1\n", UP, "b refuse 9\n",
+	    "refused b 0 9; s:a. l:b.; s: l:" },
+	{ "[limit c]\nrate = deny\n" A OBSERVE B, "a allow 1 1\n", UP, "",
+	    "refused c 0 -1; s:a. l:; s: l:" },
+	{ A OBSERVE B "[limit c]\nrate = deny\n", "a allow 1 1\n", UP, "",
+	    "refused c 0 -1; s:a. l:; s: l:" },
+	{ A "key = header:K\nmissing_key = deny\n" B LOCAL OBSERVE, "", UP,
+	    "b refuse 1\n", "forbidden a - 0; s: l:b.; s: l:" },
+
+	/* on_outage = local asks the local table instead. */
+	{ A INSTEAD, "a allow 3 1\n", UP, "", "allowed a 3 0; s:a. l:; s: l:" },
+	{ A INSTEAD, "", OUT, "out allow 1 1\n",
+	    "allowed - - 0 out; s:a. l:out.; s: l:" },
+	/* A refusal has its own wait, and no numbers. */
+	{ A INSTEAD, "", OUT, "out refuse 9\n",
+	    "refused a - 9 out; s:a. l:out.; s: l:" },
+	{ A INSTEAD "[limit b]\nrate = 5/1m\n" INSTEAD, "", OUT,
+	    "out refuse 9\n", "refused a - 9 out; s:ab. l:outout.; s: l:" },
+	/* By its own outage_rate; nobody is asked about the others. */
+	{ A INSTEAD B, "", OUT, "out refuse 9\n",
+	    "refused a - 9 out; s:ab. l:out.; s: l:" },
+	{ A INSTEAD B DENY, "", OUT, "",
+	    "outage b - 700000 out; s:ab. l:; s: l:" },
+	{ A INSTEAD B LOCAL, "", OUT, "b allow 3 1\nout refuse 9\n",
+	    "refused a - 9 out; s:a. l:b.out.; s: l:b." },
+	{ A INSTEAD B, "a error\nb allow 3 1\n", UP, "out refuse 9\n",
+	    "refused a - 9 out; s:ab. l:out.; s:b. l:" },
+	{ A INSTEAD B, "a error\nb refuse 4\n", UP, "",
+	    "refused b 0 4 out; s:ab. l:; s: l:" },
+	{ A "on_outage = local\noutage_rate = deny\n", "", OUT, "",
+	    "refused a - -1 out; s:a. l:; s: l:" },
+	{ A "on_outage = local\noutage_rate = unlimited\n", "", OUT, "",
+	    "allowed - - 0 out; s:a. l:; s: l:" },
+	{ A INSTEAD, "", OUT, "out error\n",
+	    "allowed - - 0 out; s:a. l:out.; s: l:" },
+	{ A INSTEAD OBSERVE B, "", OUT, "out refuse 9\n",
+	    "allowed - - 0 out; s:ab. l:out.; s: l:" },
 };
 
 static void

@@ -132,6 +132,25 @@ static const struct row table[] = {
 	{ R "path = ~^/api/v[0-9]+/", IP "REQUEST_URI=/api/v12/x", YES },
 	{ R "path = ~^/api/v[0-9]+/", IP "REQUEST_URI=/x/api/v12/x", NO },
 
+/* A preflight is free, unless counted. */
+#define PREFLIGHT                                           \
+	IP "REQUEST_METHOD=OPTIONS\nHTTP_ORIGIN=http://a\n" \
+	   "HTTP_ACCESS_CONTROL_REQUEST_METHOD=PUT"
+	{ R, PREFLIGHT, NO },
+	{ "rate = deny", PREFLIGHT, NO },
+	{ R "key = header:X-Key\nmissing_key = deny", PREFLIGHT, NO },
+	{ R "preflight = free", PREFLIGHT, NO },
+	{ R "preflight = counted", PREFLIGHT, YES },
+	{ R, IP "REQUEST_METHOD=OPTIONS\nHTTP_ORIGIN=http://a", YES },
+	{ R,
+	    IP "REQUEST_METHOD=OPTIONS\n"
+	       "HTTP_ACCESS_CONTROL_REQUEST_METHOD=PUT",
+	    YES },
+	{ R,
+	    IP "REQUEST_METHOD=POST\nHTTP_ORIGIN=http://a\n"
+	       "HTTP_ACCESS_CONTROL_REQUEST_METHOD=PUT",
+	    YES },
+
 	{ R "method = POST", IP "REQUEST_METHOD=POST", YES },
 	{ R "method = POST", IP "REQUEST_METHOD=GET", NO },
 	{ R "method = GET", IP "REQUEST_METHOD=HEAD", YES },
@@ -616,6 +635,83 @@ test_room(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* By whatever path it costs most. */
+static void
+test_costs(void **state)
+{
+	static const struct {
+		const char *cost;
+		const char *params;
+		int64_t units;
+	} costs[] = {
+		{ "5", "REQUEST_URI=/a", 5 },
+		{ "/a=3, *=2", "REQUEST_URI=/a?b", 3 },
+		{ "/a=3, *=2", "REQUEST_URI=/b", 2 },
+		{ "/a=3", "REQUEST_URI=/b", 1 },
+		{ "POST /a=3", "REQUEST_URI=/a\nREQUEST_METHOD=POST", 3 },
+		{ "POST /a=3", "REQUEST_URI=/a\nREQUEST_METHOD=GET", 1 },
+		{ "GET /a=3", "REQUEST_URI=/a\nREQUEST_METHOD=HEAD", 3 },
+		{ "/a=3", "REQUEST_URI=//%61", 3 },
+		{ "/a=3, *=0",
+		    "REQUEST_URI=/index.php/a\n"
+		    "SCRIPT_NAME=/index.php\nPATH_INFO=/a",
+		    3 },
+		{ "/a=3, *=0", "REQUEST_URI=/x\nSCRIPT_NAME=/a", 3 },
+		{ "/free=0, *=1", "REQUEST_URI=/free\nSCRIPT_NAME=/expensive",
+		    1 },
+		{ "/free=0, *=1", "REQUEST_URI=/free\nSCRIPT_NAME=/free", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(costs); i++) {
+		char options[128], params[256];
+		struct outcome o;
+
+		snprintf(options, sizeof(options),
+		    "rate = 5/1s, 9/1h\ncost = %s", costs[i].cost);
+		snprintf(params, sizeof(params), IP "%s", costs[i].params);
+		o = prepare_with(options, params);
+		assert_int_equal(o.n, 2);
+		assert_int_equal(o.check[0].check.cost, costs[i].units);
+		assert_int_equal(o.check[1].check.cost, costs[i].units);
+	}
+}
+
+static void
+test_observe(void **state)
+{
+	struct outcome o = prepare_with(R "mode = observe", IP);
+
+	(void)state;
+	assert_true(o.check[0].check.observe);
+}
+
+/* What stands in for the shared store counts under names of its own. */
+static void
+test_instead(void **state)
+{
+	struct config *c = load_good(
+	    STORE "[limit a]\n" R
+		  "on_outage = local\noutage_rate = 2/1m, 3/1h\n" BACKEND);
+	struct params params = params_of(IP, &arena);
+	struct store_check check[STORE_CHECKS_MAX];
+	struct subject subject;
+	size_t n;
+
+	(void)state;
+	assert_true(subject_read(&subject, &params, c, &arena));
+	assert_int_equal(limit_prepare_instead(&c->limit[0], &c->store,
+			     &subject, &arena, check, STORE_CHECKS_MAX, &n),
+	    LIMIT_CHECKED);
+	assert_int_equal(n, 2);
+	assert_true(
+	    str_eq(check[0].key, STR("sluice:{192.0.2.1}:a:out:s60000")));
+	assert_true(
+	    str_eq(check[1].key, STR("sluice:{192.0.2.1}:a:out:s3600000")));
+	assert_int_equal(check[0].check.count, 2);
+	config_unref(c);
+}
+
 int
 main(void)
 {
@@ -630,6 +726,9 @@ main(void)
 		TEST(test_checks),
 		TEST(test_offsets),
 		TEST(test_room),
+		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_observe),
+		cmocka_unit_test(test_instead),
 	};
 
 	return cmocka_run_group_tests_name(

@@ -1,0 +1,206 @@
+#include "config/load.h"
+
+#include <string.h>
+
+/* RATE that a limit can come under, and where it was written. */
+struct written {
+	const struct rates *rates;
+	struct place place;
+};
+
+static bool
+is_bucket(const struct config_limit *limit)
+{
+	return limit->algorithm == ALGORITHM_TOKEN_BUCKET;
+}
+
+static struct written
+base_rates(const struct load *l, size_t at)
+{
+	return (struct written){ &l->config->limit[at].rates,
+		load_place(l->limit[at], "rate") };
+}
+
+static struct written
+outage_rates(const struct load *l, size_t at)
+{
+	return (struct written){ &l->config->limit[at].outage_rates,
+		load_place(l->limit[at], "outage_rate") };
+}
+
+static struct written
+tier_rates(const struct load *l, size_t at, size_t i)
+{
+	const struct config_limit *limit = &l->config->limit[at];
+	const struct config_tier_rates *rates = &limit->tier[i];
+	const struct source_section *section =
+	    l->tier[rates->tier - l->config->tier];
+	const struct source_entry *e = section->entry;
+
+	while (strcmp(e->place.key, limit->name) != 0)
+		e = e->next;
+	return (struct written){ &rates->rates, e->place };
+}
+
+static size_t
+count_written(const struct load *l, size_t at)
+{
+	return l->config->limit[at].n_tiers + 2;
+}
+
+/* The i-th of all that were written for the limit. */
+static struct written
+written_at(const struct load *l, size_t at, size_t i)
+{
+	if (i == 0)
+		return base_rates(l, at);
+	if (i == 1)
+		return outage_rates(l, at);
+	return tier_rates(l, at, i - 2);
+}
+
+static void
+check_rate(struct load *l, const struct config_limit *limit,
+    const struct rate *rate, const struct place *place)
+{
+	struct check check = {
+		.algorithm = (enum algorithm)limit->algorithm,
+		.count = rate->count,
+		.period_us = rate->period_us,
+		.burst = rate->burst,
+	};
+
+	if (rate->has_burst && !is_bucket(limit))
+		finding_error(&l->findings, place,
+		    "burst belongs to algorithm = token_bucket");
+	if (!algorithm_fits(&check))
+		finding_error(&l->findings, place,
+		    "%s is too large to be counted exactly (2^53 and above)",
+		    is_bucket(limit) ? "burst times period"
+				     : "count times period");
+}
+
+/* What a request may take at most, at once; -1: whatever it likes. */
+static int64_t
+least_room(const struct config_limit *limit, const struct rates *rates)
+{
+	int64_t least = -1;
+
+	for (size_t i = 0; rates->kind == RATES_LIST && i < rates->n; i++) {
+		int64_t room = is_bucket(limit) ? rates->rate[i].burst
+						: rates->rate[i].count;
+
+		if (least < 0 || room < least)
+			least = room;
+	}
+	return least;
+}
+
+static void
+check_cost(struct load *l, size_t at)
+{
+	const struct config_limit *limit = &l->config->limit[at];
+	struct place place = load_place(l->limit[at], "cost");
+	int64_t most = cost_most(&limit->cost);
+
+	if (limit->cost.kind != COST_RESPONSE && most == 0)
+		finding_error(&l->findings, &place,
+		    "does nothing: no request takes anything");
+	for (size_t i = 0; i < count_written(l, at); i++) {
+		struct written w = written_at(l, at, i);
+		int64_t room = least_room(limit, w.rates);
+
+		if (room < 0 || most <= room)
+			continue;
+		finding_error(&l->findings, &place,
+		    "%lld is above the %lld of %s %s: such a request could "
+		    "never pass",
+		    (long long)most, (long long)room, w.place.section,
+		    w.place.key);
+	}
+}
+
+static void
+check_outage(struct load *l, size_t at)
+{
+	const struct source_section *section = l->limit[at];
+	const struct config_limit *limit = &l->config->limit[at];
+	struct place place = load_place(section, "on_outage");
+	bool is_local = limit->on_outage == CONFIG_OUTAGE_LOCAL;
+
+	if (is_local && limit->scope == CONFIG_SCOPE_LOCAL)
+		finding_error(&l->findings, &place,
+		    "local stands in for the shared store: scope = local does "
+		    "not ask it");
+	place = load_place(section, "outage_rate");
+	if (is_local && !load_has(section, "outage_rate"))
+		finding_error(
+		    &l->findings, &place, "is required with on_outage = local");
+	if (!is_local && load_has(section, "outage_rate"))
+		finding_error(
+		    &l->findings, &place, "belongs to on_outage = local");
+}
+
+/* The most rates of the limit that one question can hold. */
+static size_t
+most_rates(const struct load *l, size_t at)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < count_written(l, at); i++) {
+		struct written w = written_at(l, at, i);
+
+		if (w.rates->n > most)
+			most = w.rates->n;
+	}
+	return most;
+}
+
+/*
+ * One question to the store holds at most CONFIG_RATES_MAX checks. Which
+ * limits can meet on one request is not decided here: those of no backend
+ * and those of the same one are taken to.
+ */
+static void
+check_sum_of_rates(struct load *l, const char *backend)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < l->config->n_limits; i++) {
+		const struct config_limit *limit = &l->config->limit[i];
+		struct place place = load_place(l->limit[i], "rate");
+
+		if (limit->backend != NULL &&
+		    strcmp(limit->backend, backend) != 0)
+			continue;
+		sum += most_rates(l, i);
+		if (sum <= CONFIG_RATES_MAX)
+			continue;
+		finding_error(&l->findings, &place,
+		    "with this the limits for [backend %s] have %zu rates "
+		    "together; at most %d can be (name the backend of limits "
+		    "that are for one alone)",
+		    backend, sum, CONFIG_RATES_MAX);
+		return;
+	}
+}
+
+void
+load_limits(struct load *l)
+{
+	for (size_t at = 0; at < l->config->n_limits; at++) {
+		const struct config_limit *limit = &l->config->limit[at];
+
+		for (size_t i = 0; i < count_written(l, at); i++) {
+			struct written w = written_at(l, at, i);
+
+			for (size_t k = 0; k < w.rates->n; k++)
+				check_rate(
+				    l, limit, &w.rates->rate[k], &w.place);
+		}
+		check_cost(l, at);
+		check_outage(l, at);
+	}
+	for (size_t i = 0; i < l->config->n_backends; i++)
+		check_sum_of_rates(l, l->config->backend[i].name);
+}

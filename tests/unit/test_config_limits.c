@@ -1,0 +1,257 @@
+/*
+ * What the options of a limit, and the tiers that speak of it, may and may
+ * not say together.
+ */
+#include "config/config.h"
+
+#include "config_text.h"
+#include "pure/known.h"
+
+struct row {
+	const char *text; /* behind BACKEND STORE, of five lines */
+	const char *expected;
+};
+
+static void
+expect_rows(const struct row *table, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct buf text;
+
+		buf_init(&text);
+		buf_addf(&text, BACKEND STORE "%s", table[i].text);
+		expect_reports(buf_str(&text), table[i].expected);
+		buf_release(&text);
+	}
+}
+
+#define A "[limit a]\nrate = 10/1m\n"
+
+static void
+test_costs(void **state)
+{
+	static const struct row table[] = {
+		{ A "cost = 10\n", "" },
+		{ A "cost = 11\n",
+		    "t.ini:7: [limit a] cost: 11 is above the 10 of [limit a] "
+		    "rate: such a request could never pass\n" },
+		{ A "cost = /x=11, POST /y=10, *=1\n",
+		    "t.ini:7: [limit a] cost: 11 is above the 10 of [limit a] "
+		    "rate: such a request could never pass\n" },
+		{ A "cost = /x=10, /y=0\n", "" },
+		{ A "cost = 0\n",
+		    "t.ini:7: [limit a] cost: does nothing: no request takes "
+		    "anything\n" },
+		{ A "cost = x\n",
+		    "t.ini:7: [limit a] cost: `x`: `x` is no cost; it is a "
+		    "whole number up to 10^12\n" },
+		{ A "cost = x, /y=3\n",
+		    "t.ini:7: [limit a] cost: `x` is none of PATTERN=N; a "
+		    "cost is a whole number, a list such as /search*=10, *=1, "
+		    "or response:NAME\n" },
+		{ A "cost = /x=3,\n",
+		    "t.ini:7: [limit a] cost: an item of the list is "
+		    "empty\n" },
+		/* A bucket takes as much as fits into it. */
+		{ "[limit a]\nrate = 2/1s burst 10\n"
+		  "algorithm = token_bucket\ncost = 10\n",
+		    "" },
+		{ "[limit a]\nrate = 20/1s burst 10\n"
+		  "algorithm = token_bucket\ncost = 11\n",
+		    "t.ini:8: [limit a] cost: 11 is above the 10 of [limit a] "
+		    "rate: such a request could never pass\n" },
+		{ "[limit a]\nrate = 5/1s, 20/1h\ncost = 6\n",
+		    "t.ini:7: [limit a] cost: 6 is above the 5 of [limit a] "
+		    "rate: such a request could never pass\n" },
+		{ "[limit a]\nrate = unlimited\ncost = 6\n", "" },
+		{ A "cost = 4\n[tier t]\nwhen = client=10.0.0.0/8\na = 3/1m\n",
+		    "t.ini:7: [limit a] cost: 4 is above the 3 of [tier t] a: "
+		    "such a request could never pass\n" },
+		{ A "cost = 4\n[tier t]\nwhen = client=10.0.0.0/8\n"
+		    "a = unlimited\n",
+		    "" },
+		{ A "cost = 4\non_outage = local\noutage_rate = 3/1m\n",
+		    "t.ini:7: [limit a] cost: 4 is above the 3 of [limit a] "
+		    "outage_rate: such a request could never pass\n" },
+	};
+
+	(void)state;
+	expect_rows(table, COUNT(table));
+}
+
+static void
+test_outages(void **state)
+{
+	static const struct row table[] = {
+		{ A "on_outage = local\noutage_rate = 3/1m, 5/1h\n", "" },
+		{ A "on_outage = local\noutage_rate = deny\n", "" },
+		{ A "on_outage = local\n",
+		    "t.ini:5: [limit a] outage_rate: is required with "
+		    "on_outage = local\n" },
+		{ A "outage_rate = 3/1m\n",
+		    "t.ini:7: [limit a] outage_rate: belongs to on_outage = "
+		    "local\n" },
+		{ A "on_outage = deny\noutage_rate = 3/1m\n",
+		    "t.ini:8: [limit a] outage_rate: belongs to on_outage = "
+		    "local\n" },
+		{ A "scope = local\non_outage = local\noutage_rate = 3/1m\n",
+		    "t.ini:8: [limit a] on_outage: local stands in for the "
+		    "shared store: scope = local does not ask it\n" },
+		{ A "on_outage = local\noutage_rate = 3/1m burst 4\n",
+		    "t.ini:8: [limit a] outage_rate: burst belongs to "
+		    "algorithm = token_bucket\n" },
+	};
+
+	(void)state;
+	expect_rows(table, COUNT(table));
+}
+
+#define WHEN "when = client=10.0.0.0/8\n"
+
+static void
+test_tiers(void **state)
+{
+	static const struct row table[] = {
+		{ A "[tier t]\n" WHEN "a = 20/1m\n", "" },
+		/* Wherever it stands. */
+		{ "[tier t]\n" WHEN "a = 20/1m, 50/1h\n" A, "" },
+		{ A "[tier t]\na = 20/1m\n",
+		    "t.ini:7: [tier t] when: is required\n" },
+		{ A "[tier t]\n" WHEN,
+		    "t.ini:7: [tier t] changes no limit: give it LIMIT = "
+		    "RATE\n" },
+		{ A "[tier t]\n" WHEN "b = 20/1m\n",
+		    "t.ini:9: [tier t] b: there is no [limit b]; a tier has "
+		    "`when`, and rates under the names of limits\n" },
+		{ A "[tier t]\n" WHEN "a = 20\n",
+		    "t.ini:9: [tier t] a: `20`: no rate; it is written "
+		    "N/PERIOD, such as 10/1s, or unlimited or deny\n" },
+		{ A "[tier t]\n" WHEN "a = 20/1m burst 3\n",
+		    "t.ini:9: [tier t] a: burst belongs to algorithm = "
+		    "token_bucket\n" },
+		{ A "[tier t]\n" WHEN "a = 1000000000000/1d\n",
+		    "t.ini:9: [tier t] a: count times period is too large to "
+		    "be counted exactly (2^53 and above)\n" },
+		{ A "[tier t]\n" WHEN "a = 20/1m\na = 30/1m\n",
+		    "t.ini:10: [tier t] a: duplicate option, first at "
+		    "t.ini:9\n" },
+		{ A "[tier t]\n" WHEN "a = 20/1m\nA = 30/1m\n",
+		    "t.ini:10: [tier t] A: unknown option\n" },
+		{ A "[tier t]\n" WHEN "a = 20/1m\n[tier t]\n",
+		    "t.ini:10: duplicate section [tier t], first at "
+		    "t.ini:7\n" },
+		{ A "[tier]\n", "t.ini:7: [tier] needs a name: [tier NAME]\n" },
+	};
+
+	(void)state;
+	expect_rows(table, COUNT(table));
+}
+
+static void
+test_when(void **state)
+{
+	static const struct row table[] = {
+		{ A "[tier t]\na = 1/1s\nwhen = param:REMOTE_USER=eve, "
+		    "client=10.0.0.0/8, header:X-Key=@keys\n",
+		    "" },
+		{ A "[tier t]\na = 1/1s\nwhen = param:USER=@keys\n", "" },
+		{ A "[tier t]\na = 1/1s\nwhen = header:X-Plan=gold\n",
+		    "t.ini:9: [tier t] when: warning: any client can send "
+		    "that header and be of this tier: let its values come "
+		    "from a file (header:NAME=@FILE)\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = header:X-Key=@none\n",
+		    "t.ini:9: [tier t] when: none: can not be read: No such "
+		    "file or directory\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = header:X-Key=@empty\n",
+		    "t.ini:9: [tier t] when: empty: has no items\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = client=10.0.0.1/8\n",
+		    "t.ini:9: [tier t] when: `10.0.0.1/8`: bits behind the "
+		    "prefix are set; the network is 10.0.0.0/8\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = gold\n",
+		    "t.ini:9: [tier t] when: `gold` is none of client=CIDR, "
+		    "header:NAME=VALUE, header:NAME=@FILE, "
+		    "param:NAME=VALUE\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = cookie:a=b\n",
+		    "t.ini:9: [tier t] when: `cookie:a=b` is none of "
+		    "client=CIDR, header:NAME=VALUE, header:NAME=@FILE, "
+		    "param:NAME=VALUE\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = param:=b\n",
+		    "t.ini:9: [tier t] when: `param:=b`: the param's name is "
+		    "missing\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = header:=b\n",
+		    "t.ini:9: [tier t] when: `header:`: the header's name is "
+		    "missing\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = header:X+host=b\n",
+		    "t.ini:9: [tier t] when: `X+host` is no header's "
+		    "name\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = param:A=\n",
+		    "t.ini:9: [tier t] when: `param:A=`: the value is "
+		    "missing\n" },
+	};
+
+	(void)state;
+	write_file("keys", STR("one\n# none\ntwo\n"));
+	write_file("empty", STR("# none\n"));
+	expect_rows(table, COUNT(table));
+}
+
+static void
+test_what_tiers_say(void **state)
+{
+	struct config *c = load_good(BACKEND STORE
+	    "[tier x]\nwhen = header:X-Key=@keys\na = deny\nb = 7/1s\n"
+	    "[limit b]\nrate = 1/1s\n[limit a]\nrate = 2/1s\n"
+	    "[tier y]\nwhen = param:B=c=d\nb = 9/1s\n");
+	const struct config_limit *a = &c->limit[1];
+	const struct config_limit *b = &c->limit[0];
+
+	(void)state;
+	assert_int_equal(a->n_tiers, 1);
+	assert_int_equal(a->tier[0].rates.kind, RATES_DENY);
+	assert_string_equal(a->tier[0].tier->name, "x");
+	assert_int_equal(b->n_tiers, 2);
+	assert_int_equal(b->tier[0].rates.rate[0].count, 7);
+	assert_int_equal(b->tier[1].rates.rate[0].count, 9);
+	assert_string_equal(a->tier[0].tier->when.at[0].param, "HTTP_X_KEY");
+	assert_true(known_has(a->tier[0].tier->when.at[0].known, STR("two")));
+	assert_true(str_eq(b->tier[1].tier->when.at[0].value, STR("c=d")));
+	config_unref(c);
+}
+
+/* What refuses nothing, or other requests, covers no other limit. */
+static void
+test_overlap(void **state)
+{
+	static const char never[] =
+	    "t.ini:8: [limit b] rate: warning: 100/1m can never refuse: "
+	    "10/1m of [limit a] always does first\n";
+	static const struct row table[] = {
+		{ A "[limit b]\nrate = 100/1m\n", never },
+		{ A "[limit b]\nrate = 100/1m\nmode = observe\n", never },
+		{ A "mode = observe\n[limit b]\nrate = 100/1m\n", "" },
+		{ A "cost = 2\n[limit b]\nrate = 100/1m\n", "" },
+		{ A "[limit b]\nrate = 100/1m\npreflight = counted\n", "" },
+		{ A "[limit b]\nrate = 100/1m\n[tier t]\n" WHEN
+		    "a = unlimited\n",
+		    "" },
+	};
+
+	(void)state;
+	expect_rows(table, COUNT(table));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_outages),
+		cmocka_unit_test(test_tiers),
+		cmocka_unit_test(test_when),
+		cmocka_unit_test(test_what_tiers_say),
+		cmocka_unit_test(test_overlap),
+	};
+
+	return cmocka_run_group_tests_name(
+	    "config_limits", tests, enter_directory, leave_directory);
+}

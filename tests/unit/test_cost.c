@@ -1,0 +1,181 @@
+#include "pure/cost.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+/* In a block of exact size, so that a byte too far is caught. */
+static struct str
+exact(const char *text)
+{
+	char *copy = malloc(strlen(text) + (*text == '\0'));
+
+	memcpy(copy, text, strlen(text));
+	return (struct str){ copy, strlen(text) };
+}
+
+static void
+release(struct str text)
+{
+	free((char *)(uintptr_t)text.p);
+}
+
+static void
+test_patterns(void **state)
+{
+	static const struct {
+		const char *item;
+		const char *method;
+		const char *glob;
+		int64_t units;
+	} table[] = {
+		{ "/v1/search*=10", "", "/v1/search*", 10 },
+		{ "POST /v1/export=50", "POST", "/v1/export", 50 },
+		{ "GET  /a = 7", "GET", "/a", 7 },
+		{ "*=1", "", "*", 1 },
+		{ "*.png=0", "", "*.png", 0 },
+		{ "/a=b=3", "", "/a=b", 3 },
+		{ "/a=1000000000000", "", "/a", COST_MAX },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct str item = exact(table[i].item);
+		struct cost_pattern p;
+		struct err err;
+
+		if (!cost_parse_pattern(item, &p, &err))
+			fail_msg("%s", err.text);
+		assert_true(str_eq(p.method, str_of(table[i].method)));
+		assert_true(str_eq(p.glob, str_of(table[i].glob)));
+		assert_int_equal(p.units, table[i].units);
+		release(item);
+	}
+}
+
+static void
+test_faults(void **state)
+{
+	static const struct {
+		const char *item;
+		const char *error;
+	} table[] = {
+		{ "/a",
+		    "`/a` is none of PATTERN=N; a cost is a whole number, "
+		    "a list such as /search*=10, *=1, or response:NAME" },
+		{ "",
+		    "`` is none of PATTERN=N; a cost is a whole number, a "
+		    "list such as /search*=10, *=1, or response:NAME" },
+		{ "/a=",
+		    "`/a=`: `` is no cost; it is a whole number up to "
+		    "10^12" },
+		{ "/a=x",
+		    "`/a=x`: `x` is no cost; it is a whole number up to "
+		    "10^12" },
+		{ "/a=-1",
+		    "`/a=-1`: `-1` is no cost; it is a whole number up "
+		    "to 10^12" },
+		{ "/a=1000000000001",
+		    "`/a=1000000000001`: `1000000000001` is no cost; it is a "
+		    "whole number up to 10^12" },
+		{ "=1", "`=1` can match nothing: a path begins with /" },
+		{ "a=1", "`a=1` can match nothing: a path begins with /" },
+		{ "POST a=1",
+		    "`POST a=1` can match nothing: a path begins with /" },
+		{ "POST =1",
+		    "`POST =1` can match nothing: a path begins with /" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct str item = exact(table[i].item);
+		struct cost_pattern p;
+		struct err err;
+
+		assert_false(cost_parse_pattern(item, &p, &err));
+		assert_string_equal(err.text, table[i].error);
+		release(item);
+	}
+}
+
+static void
+test_single(void **state)
+{
+	static const char *const bad[] = { "x", "-1", "1000000000001",
+		"response:", "response:X Cost", "response:X:Y", "1.5" };
+	struct cost cost;
+	struct err err;
+
+	(void)state;
+	assert_true(cost_parse_single(STR("17"), &cost, &err));
+	assert_int_equal(cost.kind, COST_FIXED);
+	assert_int_equal(cost.units, 17);
+	assert_int_equal(cost_of(&cost, STR("GET"), STR("/")), 17);
+	assert_int_equal(cost_most(&cost), 17);
+	assert_true(cost_parse_single(STR("response:X-Cost"), &cost, &err));
+	assert_int_equal(cost.kind, COST_RESPONSE);
+	assert_true(str_eq(cost.header, STR("X-Cost")));
+	/* What is held until the response says more. */
+	assert_int_equal(cost_of(&cost, STR("GET"), STR("/")), 1);
+	assert_int_equal(cost_most(&cost), 1);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		cost.units = 5;
+		assert_false(cost_parse_single(str_of(bad[i]), &cost, &err));
+		assert_int_equal(cost.units, 5);
+	}
+}
+
+static void
+test_first_match(void **state)
+{
+	static struct cost_pattern patterns[] = {
+		{ { "POST", 4 }, { "/export", 7 }, 50 },
+		{ { "GET", 3 }, { "/export", 7 }, 20 },
+		{ { NULL, 0 }, { "/search*", 8 }, 10 },
+		{ { NULL, 0 }, { "/search/free", 12 }, 0 },
+		{ { NULL, 0 }, { "/health", 7 }, 0 },
+	};
+	static const struct {
+		const char *method;
+		const char *path;
+		int64_t units;
+	} table[] = {
+		{ "POST", "/export", 50 },
+		{ "GET", "/export", 20 },
+		{ "HEAD", "/export", 20 },
+		{ "PUT", "/export", 1 },
+		{ "GET", "/search", 10 },
+		{ "PUT", "/search/free", 10 },
+		{ "GET", "/health", 0 },
+		{ "GET", "/other", 1 },
+		{ "", "", 1 },
+	};
+	struct cost cost = {
+		.kind = COST_PATTERNS, .n = COUNT(patterns), .pattern = patterns
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++)
+		assert_int_equal(cost_of(&cost, str_of(table[i].method),
+				     str_of(table[i].path)),
+		    table[i].units);
+	assert_int_equal(cost_most(&cost), 50);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_single),
+		cmocka_unit_test(test_first_match),
+	};
+
+	return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
+}
