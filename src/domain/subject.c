@@ -124,18 +124,6 @@ read_client(struct subject *s, const struct config_gateway *gateway,
 	return s->client_text.p != NULL;
 }
 
-/* Apache hands Authorization on under another name after a redirect. */
-struct str
-subject_header(const struct subject *s, struct str name)
-{
-	struct str value = params_get(s->params, name);
-
-	if (value.len == 0 && str_eq(name, STR("HTTP_AUTHORIZATION")))
-		value =
-		    params_get(s->params, STR("REDIRECT_HTTP_AUTHORIZATION"));
-	return value;
-}
-
 /* GET includes HEAD. */
 static bool
 method_matches(const struct match *m, struct str method)

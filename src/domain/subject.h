@@ -40,8 +40,6 @@ struct subject {
 /* false: no memory. The backend is chosen too. */
 bool subject_read(struct subject *s, const struct params *params,
     const struct config *config, struct arena *arena);
-/* A param, `HTTP_NAME`; both names of Authorization are one. */
-struct str subject_header(const struct subject *s, struct str name);
 /*
  * The value of a header, by its param's name; Apache hands Authorization on
  * under another name after a redirect (REDIRECT_HTTP_AUTHORIZATION).
