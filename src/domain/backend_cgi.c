@@ -198,6 +198,10 @@ refill(void *context, struct buf *up)
 	char bytes[STDIN_PIECE];
 	ssize_t n = spool_read(x->body, x->body_at, bytes, sizeof(bytes));
 
+	if (n < 0) {
+		err_set(&x->error, "the spooled body can not be read");
+		up->failed = true;
+	}
 	if (n <= 0)
 		return false;
 	x->body_at += (uint64_t)n;

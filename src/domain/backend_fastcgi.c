@@ -32,7 +32,6 @@ struct client {
 	bool stdout_ended;
 	bool ended;
 	uint8_t protocol_status;
-	bool spool_failed;
 };
 
 static void
@@ -57,8 +56,8 @@ refill(void *context, struct buf *up)
 	ssize_t n = spool_read(x->body, x->body_at, bytes, sizeof(bytes));
 
 	if (n < 0) {
-		/* Without its end the backend can not take it for whole. */
-		c->spool_failed = true;
+		err_set(&x->error, "the spooled body can not be read");
+		up->failed = true;
 		return false;
 	}
 	x->body_at += (uint64_t)n;
@@ -223,7 +222,7 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 		    ? EXCHANGE_BROKEN
 		    : EXCHANGE_OVERLOADED;
 	}
-	if (whole && !c->spool_failed && response_is_whole(&x->response))
+	if (whole && response_is_whole(&x->response))
 		return exchange_finish(x, pump);
 	return exchange_give_up(x, pump, end);
 }

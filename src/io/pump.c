@@ -106,7 +106,9 @@ push_up(struct pump *p)
 		p->up_at = 0;
 		if (!p->no_more_up)
 			p->no_more_up = !p->ops->refill(p->context, &p->up);
-		if (p->up.failed || p->up.len == 0) {
+		if (p->up.failed)
+			return STEP_ENDED;
+		if (p->up.len == 0) {
 			stop_sending(p);
 			return STEP_MOVED;
 		}
@@ -307,6 +309,11 @@ move_some(struct pump *p, enum pump_end *end)
 	enum step pulled = STEP_NOTHING;
 	enum step down = STEP_NOTHING;
 
+	/* Half a body must not be taken for a whole one. */
+	if (up == STEP_ENDED) {
+		*end = PUMP_END_BROKEN;
+		return STEP_ENDED;
+	}
 	if (p->can_pull && !client_is_slow(p))
 		pulled = pull(p, end);
 	if (pulled == STEP_ENDED)
