@@ -247,7 +247,8 @@ backend_fastcgi_run(struct exchange *x)
 	pump.send_timeout_us = x->backend->send_timeout_us;
 	pump.first_byte_timeout_us = x->backend->first_byte_timeout_us;
 	pump.idle_timeout_us = x->backend->idle_timeout_us;
-	end = conclude(&client, &pump, pump_run(&pump));
+	end = conclude(
+	    &client, &pump, pump.up.failed ? PUMP_END_BROKEN : pump_run(&pump));
 	pump_release(&pump);
 	close(fd);
 	return end;
