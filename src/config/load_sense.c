@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "config/items.h"
+#include "config/places.h"
 
 static void
 sense_of_store(struct load *l)
@@ -156,7 +156,7 @@ sense_of_places(struct load *l, size_t at)
 {
 	const struct config_backend *backend = &l->config->backend[at];
 	struct place place = load_place(l->backend[at], "max_inflight");
-	uint64_t most = config_may_block(&l->config->gateway);
+	uint64_t most = places_may_block(&l->config->gateway);
 
 	if (most > 1 && load_has(l->backend[at], "max_inflight") &&
 	    backend->max_inflight >= most && l->config->n_backends > 1)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "io/net.h"
 #include "pure/fcgi_record.h"
 
@@ -52,7 +53,7 @@ refill(void *context, struct buf *up)
 {
 	struct client *c = context;
 	struct exchange *x = c->x;
-	char bytes[STDIN_PIECE];
+	UNINITIALIZED char bytes[STDIN_PIECE];
 	ssize_t n = spool_read(x->body, x->body_at, bytes, sizeof(bytes));
 
 	if (n < 0) {

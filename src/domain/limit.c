@@ -30,7 +30,7 @@ is_exempt(const struct config_limit *l, const struct subject *s)
 	if (l->except_path != NULL && match_test(l->except_path, s->path) &&
 	    match_test(l->except_path, s->script_path))
 		return true;
-	if (l->except_method != NULL && match_test(l->except_method, s->method))
+	if (l->except_method != NULL && subject_has_method(s, l->except_method))
 		return true;
 	return client_is_in(&l->except_client, s);
 }
@@ -91,15 +91,23 @@ source_value(const struct key_alternative *a, const struct subject *s,
 	return STR_NONE;
 }
 
-/* The first alternative that is there; some are never missing. */
+/*
+ * The first alternative that is there; some are never missing. *which says
+ * which one, where there are several: what a client writes into a header is
+ * not to pass for another's address.
+ */
 static bool
 part_value(const struct key_part *part, const struct subject *s,
-    struct arena *arena, struct str *value)
+    struct arena *arena, struct str *value, struct str *which)
 {
+	static const char *const names[KEY_ALTERNATIVES_MAX] = { "1", "2", "3",
+		"4" };
+
 	for (size_t i = 0; i < part->n; i++) {
 		const struct key_alternative *a = &part->alternative[i];
 
 		*value = source_value(a, s, arena);
+		*which = part->n > 1 ? str_of(names[i]) : STR_NONE;
 		if (value->len > 0 || a->source == KEY_HOST ||
 		    a->source == KEY_PATH || a->source == KEY_METHOD)
 			return true;
@@ -119,17 +127,24 @@ make_tag(const struct config_limit *l, const struct config_store *store,
     const struct subject *s, struct arena *arena, char tag[KEY_TAG_MAX],
     bool *missing)
 {
-	struct str values[KEY_PARTS_MAX];
+	struct str values[2 * KEY_PARTS_MAX];
+	struct str which;
+	size_t n = 0;
 	bool plain = is_alone(&l->key, KEY_GLOBAL) ||
 	    (is_alone(&l->key, KEY_CLIENT) && s->has_client);
 
 	*missing = false;
-	for (size_t i = 0; i < l->key.n; i++)
-		if (!part_value(&l->key.part[i], s, arena, &values[i])) {
+	for (size_t i = 0; i < l->key.n; i++) {
+		if (!part_value(
+			&l->key.part[i], s, arena, &values[n], &which)) {
 			*missing = true;
 			return true;
 		}
-	return key_tag(store->hasher, values, l->key.n, plain, tag) > 0;
+		n++;
+		if (which.len > 0)
+			values[n++] = which;
+	}
+	return key_tag(store->hasher, values, n, plain, tag) > 0;
 }
 
 /*

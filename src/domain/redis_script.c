@@ -114,6 +114,10 @@ read_verdict(
 	    !get_double(figures.p + 16, &v->next_us) ||
 	    !get_double(figures.p + 24, &v->full_us))
 		return false;
+	/* What our scripts never say, whoever answers in their place. */
+	if (v->remaining < 0 || v->remaining > limit || v->next_us < 0 ||
+	    v->full_us < 0 || wait_us < WAIT_NO_STATE)
+		return false;
 	v->limit = limit;
 	v->retry_us = wait_us;
 	v->kind = wait_us == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED;

@@ -32,6 +32,8 @@ struct subject {
 /* false: no memory. The backend is chosen too. */
 bool subject_read(struct subject *s, const struct params *params,
     const struct config *config, struct arena *arena);
+/* GET includes HEAD. An m of NULL: any. */
+bool subject_has_method(const struct subject *s, const struct match *m);
 /*
  * For limits: any form of the path (that of PATH_INFO is what an application
  * behind /index.php routes by), and a regex that gives up matches.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "io/net.h"
 
 #define READ_BYTES 65536
@@ -158,7 +159,7 @@ push_down(struct pump *p)
 static bool
 read_errors(struct pump *p)
 {
-	char bytes[4096];
+	UNINITIALIZED char bytes[4096];
 	ssize_t n;
 
 	if (p->errors < 0)
@@ -174,7 +175,7 @@ read_errors(struct pump *p)
 static enum step
 pull(struct pump *p, enum pump_end *end)
 {
-	char bytes[READ_BYTES];
+	UNINITIALIZED char bytes[READ_BYTES];
 	ssize_t n = read_some(p->out, p->pipes, bytes, sizeof(bytes));
 	int64_t now_us;
 
