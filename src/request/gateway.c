@@ -167,6 +167,9 @@ gateway_serve_waiters(struct gateway *g)
 		if (c != NULL) {
 			bulkhead_forget(g->bulkhead, &c->request->waiter);
 			g->about_to_block(g->about_to_block_context);
+			/* Where a reload made much room, another helps. */
+			if (bulkhead_can_admit(g->bulkhead))
+				lot_kick(g->lot);
 			settle(g, c, relay_run(c, g->stop));
 		}
 		bulkhead_leave(g->bulkhead, gate);
