@@ -209,7 +209,7 @@ check-debian13: | deps-debian13
 ## make install    DESTDIR=, prefix=/usr/local, sysconfdir=/etc; also uninstall
 install: all
 	install -D -m 755 $(BUILD)/sluice $(DESTDIR)$(bindir)/sluice
-	test -e $(DESTDIR)$(sysconfdir)/sluice/sluice.ini || install -D -m 640 \
+	test -e $(DESTDIR)$(sysconfdir)/sluice/sluice.ini || install -D -m 644 \
 		conf/sluice.ini $(DESTDIR)$(sysconfdir)/sluice/sluice.ini
 	for page in $(wildcard doc/*.[58]); do \
 		install -D -m 644 "$$page" \

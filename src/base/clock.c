@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <pthread.h>
 #include <time.h>
 
 #define POLL_MS_MAX (24 * 60 * 60 * 1000)
@@ -23,6 +24,22 @@ int64_t
 clock_real_us(void)
 {
 	return read_clock(CLOCK_REALTIME);
+}
+
+static int64_t steady_base_us;
+static pthread_once_t steady_once = PTHREAD_ONCE_INIT;
+
+static void
+set_steady_base(void)
+{
+	steady_base_us = clock_real_us() - clock_mono_us();
+}
+
+int64_t
+clock_steady_us(void)
+{
+	pthread_once(&steady_once, set_steady_base);
+	return steady_base_us + clock_mono_us();
 }
 
 int

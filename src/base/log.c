@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -16,16 +17,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/counter.h"
+
 #define LINE_END 4
 
 enum target { TARGET_STDERR, TARGET_SYSLOG, TARGET_FILE };
 
 static struct {
 	pthread_rwlock_t lock; /* held to write while the target changes */
+	pthread_mutex_t turn;  /* of who writes to fd */
 	enum target target;
 	int fd;
 	char *path;
-} out = { PTHREAD_RWLOCK_INITIALIZER, TARGET_STDERR, STDERR_FILENO, NULL };
+} out = { PTHREAD_RWLOCK_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, TARGET_STDERR,
+	STDERR_FILENO, NULL };
 
 static _Atomic enum log_level wanted_level = LOG_LEVEL_INFO;
 static _Atomic enum log_format wanted_format = LOG_FORMAT_LOGFMT;
@@ -295,6 +300,23 @@ log_begin(struct log_line *line, enum log_level level, const char *event)
 	log_text(line, "event", event);
 }
 
+/*
+ * A pipe that is ready takes a line whole (PIPE_BUF), if nobody else writes
+ * in between: hence the lock.
+ */
+static void
+write_ready(const struct log_line *line)
+{
+	struct pollfd p = { .fd = out.fd, .events = POLLOUT };
+
+	pthread_mutex_lock(&out.turn);
+	if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0)
+		(void)!write(out.fd, line->text, line->len);
+	else
+		counter_add(COUNTER_log_lines_lost, 1);
+	pthread_mutex_unlock(&out.turn);
+}
+
 static void
 write_line(const struct log_line *line)
 {
@@ -306,7 +328,7 @@ write_line(const struct log_line *line)
 		syslog(priorities[line->level], "%.*s", (int)line->len - 1,
 		    line->text);
 	else
-		(void)!write(out.fd, line->text, line->len);
+		write_ready(line);
 	pthread_rwlock_unlock(&out.lock);
 }
 

@@ -2,7 +2,8 @@
  * log: one line per event, as logfmt or JSON.
  *
  * A line is built on the caller's stack and written with one write, so
- * lines of several threads never mix. Values are escaped: no control
+ * lines of several threads never mix. Nobody waits for a reader of the log:
+ * a line that a full pipe does not take is lost, and counted. Values are escaped: no control
  * character and no byte that is not UTF-8 ever reaches the log as it is. A line that grows too long is cut
  * in a value, never in its framing. Any thread may log once log_open (or
  * nothing: standard error, logfmt, info) has been called.

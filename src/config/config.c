@@ -261,11 +261,3 @@ config_unref(struct config *config)
 	arena_release(&config->arena);
 	free(config);
 }
-
-uint64_t
-config_may_block(const struct config_gateway *gateway)
-{
-	uint64_t kept = gateway->threads / 8 < 1 ? 1 : gateway->threads / 8;
-
-	return gateway->threads > kept ? gateway->threads - kept : 1;
-}

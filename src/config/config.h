@@ -284,12 +284,6 @@ void config_unref(struct config *config);
 void config_report_restarts(const struct config *running,
     const struct config *wanted, config_report *report, void *context);
 
-/*
- * How many workers may wait for backends at once, however many hang: the
- * rest refuse, park and answer.
- */
-uint64_t config_may_block(const struct config_gateway *gateway);
-
 /* `sluice options`: a line a row; or a commented INI file. */
 void config_print_options(FILE *out);
 void config_print_ini(FILE *out);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "config/file.h"
+#include "config/places.h"
 #include "config/secret.h"
 
 bool
@@ -261,18 +262,6 @@ check_type(struct load *l, const struct source_section *section,
 		    &l->findings, &place, "is required with type = fastcgi");
 }
 
-/* 3/4 of the workers, but a place for another backend is left. */
-static uint64_t
-default_inflight(const struct config_gateway *gateway)
-{
-	uint64_t most = config_may_block(gateway);
-	uint64_t usual = gateway->threads * 3 / 4;
-
-	if (usual >= most)
-		usual = most - 1;
-	return usual < 1 ? 1 : usual;
-}
-
 static void
 check_backend(struct load *l, size_t at)
 {
@@ -287,7 +276,7 @@ check_backend(struct load *l, size_t at)
 		    "give it host, path or method, or name it default");
 	check_type(l, section, backend);
 	if (!load_has(section, "max_inflight"))
-		backend->max_inflight = default_inflight(&l->config->gateway);
+		backend->max_inflight = places_of_backend(&l->config->gateway);
 }
 
 void

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "config/items.h"
+#include "config/places.h"
 
 static void
 sense_of_store(struct load *l)
@@ -34,20 +34,31 @@ sense_of_store(struct load *l)
 static bool
 path_can_match(struct str item)
 {
-	return item.len > 0 && (item.p[0] == '/' || item.p[0] == '*');
+	return item.p[0] == '/' || item.p[0] == '*';
 }
 
-/* A host is compared without its port. */
+/*
+ * A host is compared without its port; what has colons then is an IPv6
+ * address in brackets.
+ */
 static bool
 host_can_match(struct str item)
 {
+	static const char of_ipv6[] = "0123456789abcdefABCDEF:.[]*";
+	size_t len = item.len;
 	const char *bracket;
 
-	if (item.len > 0 && item.p[0] == '[') {
-		bracket = memchr(item.p, ']', item.len);
-		return bracket != NULL && bracket == item.p + item.len - 1;
-	}
-	return item.len > 0 && memchr(item.p, ':', item.len) == NULL;
+	if (memchr(item.p, ':', item.len) == NULL)
+		return true;
+	if (item.p[0] != '[' &&
+	    (item.p[0] != '*' || strspn(item.p, of_ipv6) < item.len))
+		return false;
+	while (len > 0 && item.p[len - 1] == '*')
+		len--;
+	bracket = memchr(item.p, ']', len);
+	if (bracket == NULL)
+		return len < item.len;
+	return bracket == item.p + len - 1;
 }
 
 static bool
@@ -59,6 +70,7 @@ method_can_match(struct str item)
 	return true;
 }
 
+/* Neither a regex nor what a file lists is judged. */
 static void
 sense_of_items(struct load *l, const struct source_section *section,
     const char *key, bool can_match(struct str), const char *why)
@@ -67,13 +79,13 @@ sense_of_items(struct load *l, const struct source_section *section,
 	struct str rest;
 
 	if (e == NULL || e->value.p == NULL || e->value.len == 0 ||
-	    e->value.p[0] == '~' || e->value.p[0] == '@')
+	    e->value.p[0] == '~')
 		return;
 	rest = e->value;
 	while (rest.p != NULL) {
 		struct str item = str_trim(str_cut(&rest, ','));
 
-		if (item.len > 0 && !can_match(item))
+		if (item.len > 0 && item.p[0] != '@' && !can_match(item))
 			finding_error(&l->findings, &e->place,
 			    "`%.*s` can match nothing: %s", STR_ARG(item), why);
 	}
@@ -128,7 +140,8 @@ can_be_missing(const struct key *key)
 static void
 sense_of_key(struct load *l, size_t at)
 {
-	const struct key *key = &l->config->limit[at].key;
+	const struct config_limit *limit = &l->config->limit[at];
+	const struct key *key = &limit->key;
 	struct place place = load_place(l->limit[at], "key");
 
 	for (size_t i = 0; i < key->n; i++)
@@ -139,7 +152,7 @@ sense_of_key(struct load *l, size_t at)
 				    i + 1);
 	place = load_place(l->limit[at], "missing_key");
 	if (key->n > 0 && !can_be_missing(key) &&
-	    load_has(l->limit[at], "missing_key"))
+	    limit->missing_key != CONFIG_MISSING_UNSET)
 		finding_error(&l->findings, &place,
 		    "does nothing: this key is never missing");
 }
@@ -149,9 +162,9 @@ sense_of_places(struct load *l, size_t at)
 {
 	const struct config_backend *backend = &l->config->backend[at];
 	struct place place = load_place(l->backend[at], "max_inflight");
-	uint64_t most = config_may_block(&l->config->gateway);
+	uint64_t most = places_may_block(&l->config->gateway);
 
-	if (load_has(l->backend[at], "max_inflight") &&
+	if (most > 1 && load_has(l->backend[at], "max_inflight") &&
 	    backend->max_inflight >= most && l->config->n_backends > 1)
 		finding_warning(&l->findings, &place,
 		    "this backend can take all the %llu workers that may wait "
@@ -161,12 +174,27 @@ sense_of_places(struct load *l, size_t at)
 		    (unsigned long long)l->config->gateway.threads);
 }
 
-void
-load_sense(struct load *l)
+/* 0 is a wrong value, which has been said. */
+static void
+sense_of_threads(struct load *l)
 {
 	struct place place = load_place_in(l, OPTION_gateway, "threads");
 
+	if (l->config->gateway.threads == 1)
+		finding_warning(&l->findings, &place,
+		    "with fewer than 3, one backend that hangs keeps "
+		    "everybody waiting");
+	else if (l->config->gateway.threads == 2 && l->config->n_backends > 1)
+		finding_warning(&l->findings, &place,
+		    "with fewer than 3, one backend that hangs keeps the "
+		    "others from being served");
+}
+
+void
+load_sense(struct load *l)
+{
 	sense_of_store(l);
+	sense_of_threads(l);
 	for (size_t i = 0; i < l->config->n_limits; i++) {
 		sense_of_matches(l, l->limit[i]);
 		sense_of_key(l, i);
@@ -175,10 +203,4 @@ load_sense(struct load *l)
 		sense_of_matches(l, l->backend[i]);
 		sense_of_places(l, i);
 	}
-	if (l->config->gateway.threads < 3)
-		finding_warning(&l->findings, &place,
-		    "with fewer than 3, one backend that hangs keeps %s",
-		    l->config->gateway.threads == 1
-			? "everybody waiting"
-			: "the others from being served");
 }

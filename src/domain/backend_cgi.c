@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/counter.h"
 #include "domain/script.h"
+#include "io/net.h"
 #include "io/spawn.h"
 
 #define STDIN_PIECE   32768
 #define TERM_GRACE_US 2000000
+/* How often a script that works on is let know that the gateway ends. */
+#define LOOK_US 100000
 /* Closed output may come a moment before the end. */
 #define STATUS_GRACE_US 300000
 #define DEFAULT_PATH    "PATH=/usr/local/bin:/usr/bin:/bin"
@@ -79,15 +84,16 @@ open_pipes(struct pipes *p, struct err *err)
 static bool
 is_unfit(struct str name)
 {
+	static const struct str families[] = { { "LD_", 3 }, { "MALLOC_", 7 },
+		{ "GLIBC_", 6 }, { "BASH", 4 }, { "PYTHON", 6 }, { "PERL", 4 },
+		{ "RUBY", 4 }, { "NODE_", 5 } };
 	static const char *const obeyed[] = { "PATH", "IFS", "ENV", "CDPATH",
-		"BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "GCONV_PATH",
-		"LOCPATH", "NLSPATH", "TMPDIR", "PERL5OPT", "PERL5LIB",
-		"PERLLIB", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP",
-		"RUBYOPT", "RUBYLIB", "NODE_OPTIONS" };
+		"SHELLOPTS", "PS4", "GCONV_PATH", "LOCPATH", "NLSPATH",
+		"TMPDIR" };
 
-	if (str_starts(name, STR("LD_")) || str_starts(name, STR("MALLOC_")) ||
-	    str_starts(name, STR("GLIBC_")))
-		return true;
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (str_starts(name, families[i]))
+			return true;
 	for (size_t i = 0; i < sizeof(obeyed) / sizeof(obeyed[0]); i++)
 		if (str_eq(name, str_of(obeyed[i])))
 			return true;
@@ -195,9 +201,13 @@ static bool
 refill(void *context, struct buf *up)
 {
 	struct exchange *x = context;
-	char bytes[STDIN_PIECE];
+	UNINITIALIZED char bytes[STDIN_PIECE];
 	ssize_t n = spool_read(x->body, x->body_at, bytes, sizeof(bytes));
 
+	if (n < 0) {
+		err_set(&x->error, "the spooled body can not be read");
+		up->failed = true;
+	}
 	if (n <= 0)
 		return false;
 	x->body_at += (uint64_t)n;
@@ -305,8 +315,12 @@ static enum exchange_end
 conclude_early(struct exchange *x, struct pump *pump, pid_t pid)
 {
 	enum exchange_end result = conclude(x, pump, 0);
+	bool ended = false;
 
-	if (!spawn_wait(pid, pump->deadline_us))
+	while (!ended && clock_mono_us() < pump->deadline_us &&
+	    !net_wait(x->stop, POLLIN, 0))
+		ended = spawn_wait(pid, clock_mono_us() + LOOK_US);
+	if (!ended)
 		end_group(pid);
 	spawn_reap(pid);
 	return result;

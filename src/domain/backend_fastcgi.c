@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "io/net.h"
 #include "pure/fcgi_record.h"
 
@@ -32,7 +33,6 @@ struct client {
 	bool stdout_ended;
 	bool ended;
 	uint8_t protocol_status;
-	bool spool_failed;
 };
 
 static void
@@ -53,12 +53,12 @@ refill(void *context, struct buf *up)
 {
 	struct client *c = context;
 	struct exchange *x = c->x;
-	char bytes[STDIN_PIECE];
+	UNINITIALIZED char bytes[STDIN_PIECE];
 	ssize_t n = spool_read(x->body, x->body_at, bytes, sizeof(bytes));
 
 	if (n < 0) {
-		/* Without its end the backend can not take it for whole. */
-		c->spool_failed = true;
+		err_set(&x->error, "the spooled body can not be read");
+		up->failed = true;
 		return false;
 	}
 	x->body_at += (uint64_t)n;
@@ -223,7 +223,7 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 		    ? EXCHANGE_BROKEN
 		    : EXCHANGE_OVERLOADED;
 	}
-	if (whole && !c->spool_failed && response_is_whole(&x->response))
+	if (whole && response_is_whole(&x->response))
 		return exchange_finish(x, pump);
 	return exchange_give_up(x, pump, end);
 }
@@ -248,7 +248,8 @@ backend_fastcgi_run(struct exchange *x)
 	pump.send_timeout_us = x->backend->send_timeout_us;
 	pump.first_byte_timeout_us = x->backend->first_byte_timeout_us;
 	pump.idle_timeout_us = x->backend->idle_timeout_us;
-	end = conclude(&client, &pump, pump_run(&pump));
+	end = conclude(
+	    &client, &pump, pump.up.failed ? PUMP_END_BROKEN : pump_run(&pump));
 	pump_release(&pump);
 	close(fd);
 	return end;

@@ -210,6 +210,17 @@ bulkhead_admit(struct bulkhead *b, uint64_t *handle, struct gate **gate)
 	return found != NULL;
 }
 
+bool
+bulkhead_can_admit(struct bulkhead *b)
+{
+	bool can;
+
+	pthread_mutex_lock(&b->lock);
+	can = gate_to_serve(b) != NULL;
+	pthread_mutex_unlock(&b->lock);
+	return can;
+}
+
 void
 bulkhead_leave(struct bulkhead *b, struct gate *gate)
 {

@@ -52,6 +52,8 @@ enum bulkhead_entry bulkhead_enter(
  * the place in turn. False: nobody waits, or no place is free.
  */
 bool bulkhead_admit(struct bulkhead *b, uint64_t *handle, struct gate **gate);
+/* Would bulkhead_admit find somebody? */
+bool bulkhead_can_admit(struct bulkhead *b);
 void bulkhead_leave(struct bulkhead *b, struct gate *gate);
 /* Takes a waiter out of its queue, if it still is in one. */
 void bulkhead_forget(struct bulkhead *b, struct waiter *waiter);

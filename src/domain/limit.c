@@ -34,7 +34,7 @@ is_exempt(const struct config_limit *l, const struct subject *s)
 	if (l->except_path != NULL && match_test(l->except_path, s->path) &&
 	    match_test(l->except_path, s->script_path))
 		return true;
-	if (l->except_method != NULL && match_test(l->except_method, s->method))
+	if (l->except_method != NULL && subject_has_method(s, l->except_method))
 		return true;
 	return client_is_in(&l->except_client, s);
 }

@@ -281,6 +281,10 @@ read_verdict(
 
 	if (!get_figures(figures, value))
 		return false;
+	/* What our scripts never say, whoever answers in their place. */
+	if (value[1] < 0 || value[1] > value[5] || value[2] < 0 ||
+	    value[3] < 0 || value[4] < 0 || value[0] < WAIT_NO_STATE)
+		return false;
 	*v = (struct verdict){
 		.kind = value[0] == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED,
 		.retry_us = value[0],

@@ -252,7 +252,7 @@ memory_ask(struct store *store, const struct store_question *q,
 	answer->retry_us = 0;
 	answer->reason = NULL;
 	begin(m, q, &w);
-	answer->taken_us = clock_real_us();
+	answer->taken_us = clock_steady_us();
 	allowed = evaluate(m, q, &w, answer);
 	conclude(m, q, &w, allowed, answer);
 	unlock_shards(m, w.shards);
@@ -297,7 +297,7 @@ memory_refund(
 	int64_t now_us;
 
 	begin(m, q, &w);
-	now_us = clock_real_us();
+	now_us = clock_steady_us();
 	for (size_t i = 0; i < q->n; i++)
 		refund_one(m, &q->check[i], w.hash[i], taken_us, now_us);
 	unlock_shards(m, w.shards);
@@ -377,7 +377,7 @@ static int64_t
 memory_maintain(struct store *store)
 {
 	struct store_memory *m = memory_of(store);
-	int64_t now_us = clock_real_us();
+	int64_t now_us = clock_steady_us();
 	size_t max = atomic_load(&m->max_keys);
 	bool more = false;
 

@@ -2,7 +2,7 @@
  * store_memory: counts of this process alone, in a sharded table.
  *
  * Serves `address = memory:` and, whatever the address, `scope = local`.
- * Time is clock_real_us. An entry dies at its end; when max_keys is
+ * Time is clock_steady_us. An entry dies at its end; when max_keys is
  * reached the entry that would end soonest goes, but never one at its
  * limit: where only such are left, the check gets VERDICT_ERROR.
  */

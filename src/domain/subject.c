@@ -125,18 +125,18 @@ read_client(struct subject *s, const struct config_gateway *gateway,
 }
 
 /* GET includes HEAD. */
-static bool
-method_matches(const struct match *m, struct str method)
+bool
+subject_has_method(const struct subject *s, const struct match *m)
 {
-	return match_test(m, method) ||
-	    (str_eq(method, STR("HEAD")) && match_test(m, STR("GET")));
+	return match_test(m, s->method) ||
+	    (str_eq(s->method, STR("HEAD")) && match_test(m, STR("GET")));
 }
 
 bool
 subject_may_match(const struct subject *s, const struct config_match *m)
 {
 	return match_may(m->host, s->host) &&
-	    method_matches(m->method, s->method) &&
+	    subject_has_method(s, m->method) &&
 	    (match_may(m->path, s->path) ||
 		match_may(m->path, s->script_path) ||
 		(s->info_path.len > 0 && match_may(m->path, s->info_path)));
@@ -161,7 +161,7 @@ choose_backend(const struct subject *s, const struct config *config)
 		const struct config_backend *b = &config->backend[i];
 
 		if (match_test(b->match.host, s->host) &&
-		    method_matches(b->match.method, s->method) &&
+		    subject_has_method(s, b->match.method) &&
 		    match_test(b->match.path, s->path))
 			return b;
 	}

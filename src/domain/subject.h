@@ -40,6 +40,8 @@ struct subject {
 /* false: no memory. The backend is chosen too. */
 bool subject_read(struct subject *s, const struct params *params,
     const struct config *config, struct arena *arena);
+/* GET includes HEAD. An m of NULL: any. */
+bool subject_has_method(const struct subject *s, const struct match *m);
 /*
  * The value of a header, by its param's name; Apache hands Authorization on
  * under another name after a redirect (REDIRECT_HTTP_AUTHORIZATION).

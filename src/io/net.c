@@ -84,6 +84,9 @@ net_listen_tcp(const struct net_address *address, struct err *err)
 	if (fd < 0)
 		return fail(fd, err, "socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* [::]:PORT and 0.0.0.0:PORT are two sockets. */
+	if (address->storage.ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (bind(fd, (const struct sockaddr *)&address->storage, address->len) <
 	    0)
 		return fail(fd, err, "bind");

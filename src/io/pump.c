@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "io/net.h"
 
 #define READ_BYTES 65536
@@ -106,7 +107,9 @@ push_up(struct pump *p)
 		p->up_at = 0;
 		if (!p->no_more_up)
 			p->no_more_up = !p->ops->refill(p->context, &p->up);
-		if (p->up.failed || p->up.len == 0) {
+		if (p->up.failed)
+			return STEP_ENDED;
+		if (p->up.len == 0) {
 			stop_sending(p);
 			return STEP_MOVED;
 		}
@@ -156,7 +159,7 @@ push_down(struct pump *p)
 static bool
 read_errors(struct pump *p)
 {
-	char bytes[4096];
+	UNINITIALIZED char bytes[4096];
 	ssize_t n;
 
 	if (p->errors < 0)
@@ -172,7 +175,7 @@ read_errors(struct pump *p)
 static enum step
 pull(struct pump *p, enum pump_end *end)
 {
-	char bytes[READ_BYTES];
+	UNINITIALIZED char bytes[READ_BYTES];
 	ssize_t n = read_some(p->out, p->pipes, bytes, sizeof(bytes));
 	int64_t now_us;
 
@@ -307,6 +310,11 @@ move_some(struct pump *p, enum pump_end *end)
 	enum step pulled = STEP_NOTHING;
 	enum step down = STEP_NOTHING;
 
+	/* Half a body must not be taken for a whole one. */
+	if (up == STEP_ENDED) {
+		*end = PUMP_END_BROKEN;
+		return STEP_ENDED;
+	}
 	if (p->can_pull && !client_is_slow(p))
 		pulled = pull(p, end);
 	if (pulled == STEP_ENDED)

@@ -34,7 +34,10 @@ enum pump_end {
 };
 
 struct pump_ops {
-	/* Appends more of the body to `up`; false: that was all. */
+	/*
+	 * Appends more of the body to `up`; false: that was all. Sets its
+	 * `failed` where it can not be read.
+	 */
 	bool (*refill)(void *context, struct buf *up);
 	/* Takes bytes of the response; appends to `down` for the client. */
 	enum pump_verdict (*take)(

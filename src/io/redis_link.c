@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,12 @@
 #include <hiredis/hiredis.h>
 
 #include "base/clock.h"
+
+/*
+ * Of a reply, at the most. One that announces more is no Redis of ours, and
+ * making room for what it announces would take all there is.
+ */
+#define ELEMENTS_MAX 65536
 
 struct redis_link {
 	redisContext *context; /* NULL until connected; then owns fd */
@@ -153,6 +160,41 @@ redis_link_close(struct redis_link *link)
 	free(link);
 }
 
+/* hiredis 1.0 counts elements in size_t; 0.14 in int. */
+#if HIREDIS_MAJOR >= 1
+typedef size_t elements;
+#else
+typedef int elements;
+#endif
+
+static redisReplyObjectFunctions functions; /* hiredis' own but for one */
+static void *(*create_array)(const redisReadTask *, elements);
+static pthread_once_t functions_once = PTHREAD_ONCE_INIT;
+
+static void *
+create_bounded_array(const redisReadTask *task, elements n)
+{
+	return n > ELEMENTS_MAX ? NULL : create_array(task, n);
+}
+
+static redisReader *bounded_reader;
+
+static void
+copy_functions(void)
+{
+	functions = *bounded_reader->fn;
+	create_array = functions.createArray;
+	functions.createArray = create_bounded_array;
+}
+
+static void
+bound_replies(redisReader *reader)
+{
+	bounded_reader = reader;
+	pthread_once(&functions_once, copy_functions);
+	reader->fn = &functions;
+}
+
 static bool
 adopt(struct redis_link *link, struct err *err)
 {
@@ -160,6 +202,7 @@ adopt(struct redis_link *link, struct err *err)
 	if (link->context == NULL)
 		return err_set(err, "out of memory");
 	link->context->flags &= ~REDIS_BLOCK;
+	bound_replies(link->context->reader);
 	return true;
 }
 

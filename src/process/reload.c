@@ -57,15 +57,21 @@ next_generation(const char *file, struct gateway *gateway,
 	err_set(err, "see the lines above");
 	if (next == NULL)
 		return NULL;
-	if (stores_reload(&gateway->stores, started, next, err) &&
-	    reload_log(&next->log, err)) {
-		generation = generation_new(next, gateway->bulkhead);
-		if (generation == NULL)
-			err_set(err, "out of memory");
-	} else {
+	if (!stores_can_reload(&gateway->stores, next, err)) {
 		config_unref(next);
+		return NULL;
 	}
-	return generation;
+	generation = generation_new(next, gateway->bulkhead);
+	if (generation == NULL) {
+		err_set(err, "out of memory");
+		return NULL;
+	}
+	/* The log comes first: it may fail, and then nothing has changed. */
+	if (reload_log(&next->log, err) &&
+	    stores_reload(&gateway->stores, started, next, err))
+		return generation;
+	generation_unref(generation);
+	return NULL;
 }
 
 void
@@ -86,6 +92,7 @@ reload(const char *file, struct gateway *gateway, const struct config *started)
 	log_new_counts(running->config, next->config);
 	generation_unref(running);
 	gateway_swap(gateway, next);
+	lot_kick(gateway->lot);
 	counter_add(COUNTER_reloads, 1);
 	log_event(LOG_LEVEL_INFO, "reloaded", "%s", file);
 }

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "config/config.h"
+#include "config/places.h"
 #include "domain/store_memory.h"
 #include "process/identity.h"
 #include "process/listener.h"
@@ -118,7 +119,7 @@ open_gateway(struct gateway *g, struct config *config, struct err *err)
 
 	pthread_mutex_init(&g->lock, NULL);
 	g->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	g->bulkhead = bulkhead_new((size_t)config_may_block(&config->gateway));
+	g->bulkhead = bulkhead_new((size_t)places_may_block(&config->gateway));
 	g->lot = lot_new(
 	    connections_allowed(&config->gateway), HALF_HEADS_BYTES, err);
 	if (g->lot == NULL)

@@ -18,7 +18,7 @@ redis_settings(const struct config *config, const struct config_store *naming,
 		.breaker_failures = (unsigned)c->breaker_failures,
 		.breaker_cooldown_us = c->breaker_cooldown_us,
 		.alert_command = c->alert_command,
-		.prefix = c->prefix,
+		.prefix = naming->prefix,
 		.config = config,
 		.naming = naming,
 	};
@@ -76,8 +76,8 @@ needs_shared(const struct config *config)
 }
 
 bool
-stores_reload(struct stores *stores, const struct config *started,
-    const struct config *next, struct err *err)
+stores_can_reload(
+    const struct stores *stores, const struct config *next, struct err *err)
 {
 	struct store_redis_settings settings;
 
@@ -85,6 +85,16 @@ stores_reload(struct stores *stores, const struct config *started,
 		return err_set(err,
 		    "a shared limit needs a store, and [store] address takes "
 		    "a restart");
+	return next->store.kind != CONFIG_STORE_REDIS ||
+	    redis_settings(next, stores->naming, &settings, err);
+}
+
+bool
+stores_reload(struct stores *stores, const struct config *started,
+    const struct config *next, struct err *err)
+{
+	struct store_redis_settings settings;
+
 	store_memory_set_max_keys(stores->local, (size_t)next->store.max_keys);
 	if (started->store.kind != next->store.kind)
 		return true;

@@ -14,10 +14,10 @@
 bool stores_open(
     struct stores *stores, const struct config *config, struct err *err);
 void stores_close(struct stores *stores);
-/*
- * Takes over what may change while running. false and err: the new one
- * needs a store that this process does not have.
- */
+/* false and err: the new one needs a store that this process has not. */
+bool stores_can_reload(
+    const struct stores *stores, const struct config *next, struct err *err);
+/* Takes over what may change while running. false and err: no memory. */
 bool stores_reload(struct stores *stores, const struct config *started,
     const struct config *next, struct err *err);
 

@@ -31,6 +31,8 @@ expire(struct workers *w)
 
 	while ((c = connection_claim_expired(w->gateway->lot, &reason)) != NULL)
 		gateway_expire(w->gateway, c, reason);
+	/* A reload may have made room in a backend. */
+	gateway_serve_waiters(w->gateway);
 }
 
 static void

@@ -70,7 +70,7 @@ rate_parse_duration(struct str text, int64_t *us, struct err *err)
 {
 	struct str unit_name = text;
 	struct str digits = text.len > 0 ? split_digits(&unit_name) : text;
-	int64_t unit;
+	int64_t unit = 0;
 
 	if (digits.len == 0)
 		return err_set(err,
@@ -94,7 +94,7 @@ parse_period(struct str item, struct str text, int64_t *us, struct err *err)
 {
 	struct str unit_name = text;
 	struct str digits = text.len > 0 ? split_digits(&unit_name) : text;
-	int64_t unit;
+	int64_t unit = 0;
 
 	if (unit_name.len == 0)
 		return err_set(err,

@@ -152,8 +152,8 @@ settle(struct gateway *g, struct connection *c, enum next next)
 }
 
 /* Serves who waits for a backend, until no place is free for anybody. */
-static void
-serve_waiters(struct gateway *g)
+void
+gateway_serve_waiters(struct gateway *g)
 {
 	const struct claim claim = { PARKED_QUEUE, INT64_MAX };
 	uint64_t handle;
@@ -166,6 +166,10 @@ serve_waiters(struct gateway *g)
 
 		if (c != NULL) {
 			bulkhead_forget(g->bulkhead, &c->request->waiter);
+			g->about_to_block(g->about_to_block_context);
+			/* Where a reload made much room, another helps. */
+			if (bulkhead_can_admit(g->bulkhead))
+				lot_kick(g->lot);
 			settle(g, c, relay_run(c, g->stop));
 		}
 		bulkhead_leave(g->bulkhead, gate);
@@ -218,14 +222,14 @@ relay_request(struct gateway *g, struct connection *c)
 
 	if (!inside && next != NEXT_PARKED)
 		return next;
-	g->about_to_block(g->about_to_block_context);
 	if (inside) {
+		g->about_to_block(g->about_to_block_context);
 		gate = c->request->gate;
 		settle(g, c, relay_run(c, g->stop));
 		bulkhead_leave(g->bulkhead, gate);
 	}
 	/* Also after one who queued: max_inflight may have grown. */
-	serve_waiters(g);
+	gateway_serve_waiters(g);
 	return NEXT_PARKED;
 }
 

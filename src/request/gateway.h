@@ -46,6 +46,8 @@ void gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 /* A claimed connection whose deadline has passed. */
 void gateway_expire(
     struct gateway *g, struct connection *c, enum parked reason);
+/* Serves who can have a place in a backend by now. May block. */
+void gateway_serve_waiters(struct gateway *g);
 /* When no worker runs any more: ends the requests that are left. */
 void gateway_abandon(struct gateway *g);
 

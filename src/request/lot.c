@@ -267,6 +267,17 @@ arm(struct lot *lot)
 }
 
 void
+lot_kick(struct lot *lot)
+{
+	const struct itimerspec now = { { 0, 0 }, { 0, 1 } };
+
+	pthread_mutex_lock(&lot->lock);
+	lot->armed_us = 0;
+	timerfd_settime(lot->timer, 0, &now, NULL);
+	pthread_mutex_unlock(&lot->lock);
+}
+
+void
 lot_enter(struct lot *lot, struct connection *c)
 {
 	struct list *list = &lot->list[c->parked];

@@ -61,6 +61,9 @@ struct lot *lot_new(size_t max, uint64_t half_heads_bytes, struct err *err);
 /* No worker may run. Closes what is still parked; leaves requests alone. */
 void lot_free(struct lot *lot);
 
+/* Has the timer fire now, so that a worker looks at who waits. Any thread. */
+void lot_kick(struct lot *lot);
+
 /* Epoll set, for listeners: data.u64 values below LOT_TAGS are theirs. */
 #define LOT_TAGS 256
 int lot_epoll(const struct lot *lot);

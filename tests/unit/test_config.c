@@ -262,10 +262,14 @@ test_restarts(void **state)
 	    "[gateway]\nlisten = unix:/a, unix:/b\npeer_uids = 1\n"
 	    "user = root\nmax_head = 9k\nspool_directory = /tmp\n"
 	    "[store]\naddress = memory:\nkey_secret = s3cret\n"
-	    "timeout = 9ms\npassword = x\nmax_keys = 3\n"
+	    "max_keys = 3\n"
 	    "[log]\ntarget = syslog\nlevel = debug\n"
 	    "[limit a]\nrate = 1/s\n"
 	    "[backend x]\naddress = unix:/x\n",
+	    "");
+	report_restarts("[store]\naddress = unix:/r\n" BACKEND,
+	    "[store]\naddress = unix:/r\ntimeout = 9ms\n"
+	    "password = x\n" BACKEND,
 	    "");
 }
 

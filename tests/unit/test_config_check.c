@@ -204,18 +204,23 @@ test_max_inflight(void **state)
 	static const struct {
 		unsigned threads;
 		unsigned max_inflight;
-	} table[] = { { 1, 1 }, { 2, 1 }, { 4, 3 }, { 64, 48 }, { 7, 5 } };
+	} table[] = { { 1, 1 }, { 2, 1 }, { 3, 1 }, { 4, 2 }, { 5, 3 },
+		{ 7, 5 }, { 8, 6 }, { 64, 48 }, { 1024, 768 } };
 	char text[256];
+	struct buf reports;
 	struct config *c;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		snprintf(text, sizeof(text), "[gateway]\nthreads = %u\n%s",
 		    table[i].threads, BACKEND);
-		c = load_good(text);
+		write_file("t.ini", str_of(text));
+		c = load_file(&reports);
+		assert_non_null(c);
 		assert_int_equal(
 		    c->backend[0].max_inflight, table[i].max_inflight);
 		config_unref(c);
+		buf_release(&reports);
 	}
 	c = load_good(BACKEND "max_inflight = 9\n");
 	assert_int_equal(c->backend[0].max_inflight, 9);
@@ -236,7 +241,8 @@ test_secrets(void **state)
 	write_file("nul", STR("a\0b"));
 	write_file("public", STR("s3cret"));
 	chmod("public", 0644);
-	c = load_good(STORE "password_file = word\n" BACKEND);
+	c = load_good(
+	    "[store]\naddress = unix:/r\npassword_file = word\n" BACKEND);
 	assert_string_equal(c->store.password, "p w");
 	assert_string_equal(c->store.password_file, "word");
 	config_unref(c);

@@ -230,7 +230,7 @@ test_values_are_taken_whole(void **state)
 {
 	struct config *config =
 	    load_good(BACKEND "[store]\n"
-			      "address = memory:\n"
+			      "address = unix:/r\n"
 			      "username = \"a ; b\" # c\n"
 			      "password =  p;w #=:[x] \xe2\x82\xac  \n");
 
@@ -250,7 +250,7 @@ test_environment(void **state)
 	setenv("SLUICE_TEST_LINES", "a\nb", 1);
 	setenv("SLUICE_TEST_EMPTY", "", 1);
 	config = load_good(
-	    BACKEND "[store]\naddress = memory:\nusername = "
+	    BACKEND "[store]\naddress = unix:/r\nusername = "
 		    "<${SLUICE_TEST_WORD}>$${x}\n"
 		    "password = ${SLUICE_TEST_WORD}${SLUICE_TEST_WORD}\n"
 		    "alert_command = echo $X $$ {}\n");

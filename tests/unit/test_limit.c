@@ -408,9 +408,9 @@ test_same_tags(void **state)
 		    KEY("client+host"), "REMOTE_ADDR=::ffff:c000:201" },
 		/* The first that is there, whatever stands behind. */
 		{ KEY("header:A|header:B"), "HTTP_A=x\nHTTP_B=y",
-		    KEY("header:A"), "HTTP_A=x" },
+		    KEY("header:A|header:B"), "HTTP_A=x" },
 		{ KEY("header:A|header:B"), "HTTP_A=\nHTTP_B=y",
-		    KEY("header:B"), "HTTP_B=y" },
+		    KEY("header:A|header:B"), "HTTP_B=y" },
 		/* B72: Apache's name for it after a redirect. */
 		{ KEY("header:Authorization"), "HTTP_AUTHORIZATION=x",
 		    KEY("header:Authorization"),
@@ -492,6 +492,29 @@ test_form(void **state)
 				"HTTP_U=joe"));
 	}
 	config_unref(config);
+}
+
+/* What a client writes into one alternative is not another's value. */
+static void
+test_alternatives_are_apart(void **state)
+{
+	static const char key[] = KEY("header:A|client");
+	static const char *const said[] = {
+		"HTTP_A=192.0.2.9\nREMOTE_ADDR=192.0.2.1",
+		"REMOTE_ADDR=192.0.2.9",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(said); i++)
+		for (size_t k = i + 1; k < COUNT(said); k++) {
+			char first[512];
+			struct str a = name_of(key, said[i]);
+
+			assert_true(a.len < sizeof(first));
+			memcpy(first, a.p, a.len);
+			assert_false(str_eq((struct str){ first, a.len },
+			    name_of(key, said[k])));
+		}
 }
 
 /* The configuration's prefix, name, secret and address prefixes. */
@@ -721,6 +744,7 @@ main(void)
 		TEST(test_tags),
 		TEST(test_same_tags),
 		TEST(test_form),
+		TEST(test_alternatives_are_apart),
 		TEST(test_configured),
 		TEST(test_longest_name),
 		TEST(test_checks),
