@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
+#include "domain/slots.h"
 #include "domain/table.h"
 #include "domain/unsettled.h"
 #include "pure/settlement.h"
@@ -39,6 +40,7 @@ struct store_memory {
 	_Atomic size_t max_keys;
 	_Atomic size_t count;
 	atomic_bool told; /* that it is full, since it last was not */
+	struct slots slots;
 	struct shard shard[SHARDS];
 };
 
@@ -172,6 +174,17 @@ drop(struct store_memory *m, struct table *t, struct entry *e)
 	atomic_fetch_sub(&m->count, 1);
 }
 
+/* What there is of a key now, whatever has become of it meanwhile. */
+static const struct state *
+state_of(struct store_memory *m, const struct store_check *c, uint64_t hash)
+{
+	static const struct state none = { 0 };
+	struct entry *e = table_find(
+	    &m->shard[shard_index(hash)].table, c->key, (unsigned)hash);
+
+	return e != NULL ? table_state(e) : &none;
+}
+
 /* Evaluates all; false when one that enforces refuses. */
 static bool
 evaluate(struct store_memory *m, const struct store_question *q, struct work *w,
@@ -180,39 +193,84 @@ evaluate(struct store_memory *m, const struct store_question *q, struct work *w,
 	bool allowed = true;
 
 	for (size_t i = 0; i < q->n; i++) {
-		struct shard *s = &m->shard[shard_index(w->hash[i])];
-		struct entry *e = table_find(
-		    &s->table, q->check[i].key, (unsigned)w->hash[i]);
-		struct state none = { 0 };
+		const struct store_check *c = &q->check[i];
 
-		algorithm_check(&q->check[i].check,
-		    e != NULL ? table_state(e) : &none, a->taken_us,
-		    &a->verdict[i], &w->after[i], &w->end_us[i]);
-		if (a->verdict[i].kind == VERDICT_REFUSED &&
-		    !q->check[i].check.observe)
+		algorithm_check(&c->check, state_of(m, c, w->hash[i]),
+		    a->taken_us, &a->verdict[i], &w->after[i], &w->end_us[i]);
+		if (a->verdict[i].kind == VERDICT_REFUSED && !c->check.observe)
 			allowed = false;
 	}
 	return allowed;
 }
 
+/* At its limit until then; a count of slots that are held never goes. */
+static int64_t
+full_until(const struct check *c, const struct state *s,
+    const struct verdict *v, int64_t now_us)
+{
+	if (c->algorithm == ALGORITHM_CONCURRENCY && s->exists)
+		return INT64_MAX;
+	return v->remaining == 0 ? now_us + v->next_us : 0;
+}
+
 /* Looked up again: making room for the one before may have lost it. */
+static struct entry *
+find_or_add(struct store_memory *m, const struct store_check *c,
+    const struct work *w, size_t i, int64_t now_us)
+{
+	struct table *t = &m->shard[shard_index(w->hash[i])].table;
+	struct entry *e = table_find(t, c->key, (unsigned)w->hash[i]);
+
+	if (e != NULL)
+		return e;
+	return add(m, w->shards, c->key, w->hash[i], now_us);
+}
+
+/* False: no memory. */
+static bool
+keep(struct store_memory *m, const struct store_check *c, struct work *w,
+    size_t i, struct entry *e, const struct store_answer *a)
+{
+	struct table *t = &m->shard[shard_index(w->hash[i])].table;
+	const struct verdict *v = &a->verdict[i];
+	bool holds = v->kind == VERDICT_ALLOWED &&
+	    c->check.algorithm == ALGORITHM_CONCURRENCY;
+	struct state s = *table_state(e);
+
+	if (holds && !slots_hold(&m->slots, c))
+		return false;
+	if (!algorithm_keep(&c->check, &s, &w->after[i]))
+		return false;
+	table_keep(t, e, &s, w->end_us[i],
+	    full_until(&c->check, &s, v, a->taken_us), a->taken_us);
+	return true;
+}
+
 static void
 commit(struct store_memory *m, const struct store_check *c, struct work *w,
     size_t i, struct store_answer *a)
 {
-	struct table *t = &m->shard[shard_index(w->hash[i])].table;
 	struct verdict *v = &a->verdict[i];
-	struct entry *e = table_find(t, c->key, (unsigned)w->hash[i]);
+	struct entry *e = find_or_add(m, c, w, i, a->taken_us);
 
-	if (e == NULL)
-		e = add(m, w->shards, c->key, w->hash[i], a->taken_us);
-	if (e == NULL) {
-		v->kind = VERDICT_ERROR;
-		a->reason = "the memory store is full";
+	if (e != NULL && keep(m, c, w, i, e, a))
 		return;
-	}
-	table_keep(t, e, &w->after[i], w->end_us[i],
-	    v->remaining == 0 ? a->taken_us + v->next_us : 0, a->taken_us);
+	a->reason = e == NULL ? "the memory store is full" : "out of memory";
+	v->kind = VERDICT_ERROR;
+}
+
+/* A refusal that begins a penalty; where there is no room it is none. */
+static void
+keep_penalty(struct store_memory *m, const struct store_check *c,
+    struct work *w, size_t i, const struct store_answer *a)
+{
+	struct entry *e;
+
+	if (w->after[i].penalty_us == state_of(m, c, w->hash[i])->penalty_us)
+		return;
+	e = find_or_add(m, c, w, i, a->taken_us);
+	if (e != NULL)
+		keep(m, c, w, i, e, a);
 }
 
 static void
@@ -220,22 +278,17 @@ conclude(struct store_memory *m, const struct store_question *q, struct work *w,
     bool allowed, struct store_answer *a)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		const struct check *c = &q->check[i].check;
+		const struct store_check *c = &q->check[i];
 
-		if (a->verdict[i].kind != VERDICT_ALLOWED || c->cost == 0)
+		if (c->check.cost == 0)
 			continue;
-		if (allowed || c->observe) {
-			commit(m, &q->check[i], w, i, a);
-		} else {
-			struct table *t =
-			    &m->shard[shard_index(w->hash[i])].table;
-			struct entry *e = table_find(
-			    t, q->check[i].key, (unsigned)w->hash[i]);
-			struct state none = { 0 };
-
-			algorithm_peek(c, e != NULL ? table_state(e) : &none,
+		if (a->verdict[i].kind == VERDICT_REFUSED)
+			keep_penalty(m, c, w, i, a);
+		else if (allowed || c->check.observe)
+			commit(m, c, w, i, a);
+		else
+			algorithm_peek(&c->check, state_of(m, c, w->hash[i]),
 			    a->taken_us, &a->verdict[i]);
-		}
 	}
 }
 
@@ -266,8 +319,9 @@ keep_settled(struct table *t, struct entry *e, const struct check *c,
 	struct verdict v;
 
 	algorithm_peek(c, s, now_us, &v);
-	table_keep(
-	    t, e, s, end_us, v.remaining == 0 ? now_us + v.next_us : 0, now_us);
+	if (!s->exists)
+		end_us = now_us + v.full_us;
+	table_keep(t, e, s, end_us, full_until(c, s, &v, now_us), now_us);
 }
 
 static void
@@ -278,11 +332,14 @@ refund_one(struct store_memory *m, const struct store_check *c, uint64_t hash,
 	struct entry *e = table_find(t, c->key, (unsigned)hash);
 	struct state s;
 
+	if (c->check.algorithm == ALGORITHM_CONCURRENCY &&
+	    !slots_drop(&m->slots, c->slot))
+		return;
 	if (e == NULL)
 		return;
 	s = *table_state(e);
 	settlement_refund(&c->check, &s, taken_us, now_us);
-	if (s.exists)
+	if (s.exists || s.penalty_us > 0)
 		keep_settled(t, e, &c->check, &s, table_end_us(e), now_us);
 	else
 		drop(m, t, e);
@@ -321,6 +378,8 @@ charge_one(struct store_memory *m, const struct store_check *c, uint64_t hash,
 	}
 	s = *table_state(e);
 	cut = settlement_charge(&c->check, &s, taken_us, now_us, &end_us);
+	if (end_us < table_end_us(e))
+		end_us = table_end_us(e);
 	keep_settled(t, e, &c->check, &s, end_us, now_us);
 	if (cut > 0)
 		unsettled_cut(c->key, cut);
@@ -347,7 +406,8 @@ static void
 memory_settle(struct store *store, const struct store_settlement *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (s[i].delta != 0)
+		if (s[i].delta != 0 &&
+		    s[i].check.check.algorithm != ALGORITHM_CONCURRENCY)
 			settle_one(memory_of(store), &s[i]);
 }
 
@@ -398,16 +458,17 @@ memory_free(struct store *store)
 		table_release(&m->shard[i].table);
 		pthread_mutex_destroy(&m->shard[i].lock);
 	}
+	slots_release(&m->slots);
 	free(m);
 }
 
-/* No law holds slots yet. */
 static void
 memory_release(struct store *store, const struct store_check *check, size_t n)
 {
-	(void)store;
-	(void)check;
-	(void)n;
+	for (size_t i = 0; i < n; i++)
+		if (check[i].check.algorithm == ALGORITHM_CONCURRENCY)
+			memory_refund(
+			    store, &(struct store_question){ &check[i], 1 }, 0);
 }
 
 static const struct store_ops memory_ops = {
@@ -432,6 +493,7 @@ store_memory_new(size_t max_keys)
 	    sizeof(m->secret))
 		m->secret[0] ^= (uint64_t)(uintptr_t)m;
 	atomic_init(&m->max_keys, max_keys);
+	slots_init(&m->slots);
 	for (unsigned i = 0; i < SHARDS; i++) {
 		pthread_mutex_init(&m->shard[i].lock, NULL);
 		table_init(&m->shard[i].table);

@@ -21,12 +21,18 @@
 #include "domain/outage.h"
 #include "domain/redis_lane.h"
 #include "domain/redis_session.h"
+#include "domain/slots.h"
 #include "domain/unsettled.h"
 
 /* What one call of redis_maintain may wait for the server. */
 #define SLICE_US 50000
 /* How often links that nobody uses are looked at. */
 #define LOOK_US 250000
+/* How often slots that are held are renewed, and tried again if it failed. */
+#define RENEW_US    5000000
+#define RENEW_AT_US 500000
+/* So many in one call: about as long as it keeps the server busy, in us. */
+#define RENEW_MAX 1000
 
 struct store_redis {
 	struct store store;
@@ -46,6 +52,9 @@ struct store_redis {
 	_Atomic int64_t timeout_us;
 
 	struct drift drift;
+	struct slots slots;
+	int64_t renew_us; /* when next */
+
 	struct redis_session *session; /* the attempt under way */
 	struct redis_lane *attempted;  /* and whose it is */
 
@@ -163,11 +172,36 @@ ask_script(struct store_redis *s, enum redis_script_name name,
 	}
 }
 
+/* A slot without memory for it is not renewed, and free after a while. */
+static void
+hold_slots(struct store_redis *s, const struct store_question *q,
+    const struct store_answer *answer)
+{
+	bool committed = true;
+
+	for (size_t i = 0; i < q->n; i++)
+		if (answer->verdict[i].kind == VERDICT_REFUSED &&
+		    !q->check[i].check.observe)
+			committed = false;
+	for (size_t i = 0; i < q->n; i++) {
+		const struct check *c = &q->check[i].check;
+
+		if (c->algorithm == ALGORITHM_CONCURRENCY && c->cost > 0 &&
+		    answer->verdict[i].kind == VERDICT_ALLOWED &&
+		    (committed || c->observe))
+			slots_hold(&s->slots, &q->check[i]);
+	}
+}
+
 static void
 redis_ask(struct store *store, const struct store_question *q,
     struct store_answer *answer)
 {
-	ask_script(redis_of(store), REDIS_SCRIPT_CHECK, q, 0, answer);
+	struct store_redis *s = redis_of(store);
+
+	ask_script(s, REDIS_SCRIPT_CHECK, q, 0, answer);
+	if (answer->status == STORE_ANSWERED)
+		hold_slots(s, q, answer);
 }
 
 /* Each check's cost: charged, or given back where it is below 0. */
@@ -185,14 +219,34 @@ static void
 redis_refund(
     struct store *store, const struct store_question *q, int64_t taken_us)
 {
+	struct store_redis *s = redis_of(store);
 	struct store_check check[STORE_CHECKS_MAX];
+	struct store_question back = { check, 0 };
 
 	for (size_t i = 0; i < q->n; i++) {
-		check[i] = q->check[i];
-		check[i].check.cost = -check[i].check.cost;
+		const struct store_check *c = &q->check[i];
+
+		if (c->check.algorithm == ALGORITHM_CONCURRENCY &&
+		    !slots_drop(&s->slots, c->slot))
+			continue;
+		check[back.n] = *c;
+		check[back.n++].check.cost = -c->check.cost;
 	}
-	settle(
-	    redis_of(store), &(struct store_question){ check, q->n }, taken_us);
+	if (back.n > 0)
+		settle(s, &back, taken_us);
+}
+
+static void
+redis_release(struct store *store, const struct store_check *check, size_t n)
+{
+	struct store_check slot[STORE_CHECKS_MAX];
+	struct store_question q = { slot, 0 };
+
+	for (size_t i = 0; i < n && q.n < STORE_CHECKS_MAX; i++)
+		if (check[i].check.algorithm == ALGORITHM_CONCURRENCY)
+			slot[q.n++] = check[i];
+	if (q.n > 0)
+		redis_refund(store, &q, 0);
 }
 
 /* Those of one request were taken at one time, so in one call. */
@@ -203,12 +257,15 @@ redis_settle(struct store *store, const struct store_settlement *s, size_t n)
 	struct store_question q = { check, 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		check[q.n] = s[i].check;
-		check[q.n++].check.cost = s[i].delta;
+		if (s[i].check.check.algorithm != ALGORITHM_CONCURRENCY) {
+			check[q.n] = s[i].check;
+			check[q.n++].check.cost = s[i].delta;
+		}
 		if (i + 1 < n && s[i + 1].taken_us == s[i].taken_us &&
 		    q.n < STORE_CHECKS_MAX)
 			continue;
-		settle(redis_of(store), &q, s[i].taken_us);
+		if (q.n > 0)
+			settle(redis_of(store), &q, s[i].taken_us);
 		q.n = 0;
 	}
 }
@@ -345,14 +402,51 @@ connect_lanes(struct store_redis *s)
 	return clock_mono_us();
 }
 
+static void
+release_again(void *context, const struct store_check *check)
+{
+	struct store_check slot = *check;
+
+	slot.check.cost = -1;
+	settle(context, &(struct store_question){ &slot, 1 }, 0);
+}
+
+/* Returns when to do so again. */
+static int64_t
+renew_slots(struct store_redis *s)
+{
+	const struct store_check *check;
+	struct store_answer answer = { .status = STORE_ANSWERED };
+	size_t n;
+
+	if (clock_mono_us() < s->renew_us)
+		return s->renew_us;
+	check = slots_begin_renewal(&s->slots, &n);
+	for (size_t i = 0; i < n && answer.status == STORE_ANSWERED;
+	     i += RENEW_MAX) {
+		struct store_question q = { check + i, n - i };
+
+		if (q.n > RENEW_MAX)
+			q.n = RENEW_MAX;
+		ask_script(s, REDIS_SCRIPT_RENEW, &q, 0, &answer);
+	}
+	slots_end_renewal(&s->slots, release_again, s);
+	s->renew_us = clock_mono_us() +
+	    (answer.status == STORE_ANSWERED ? RENEW_US : RENEW_AT_US);
+	return s->renew_us;
+}
+
 static int64_t
 redis_maintain(struct store *store)
 {
 	struct store_redis *s = redis_of(store);
-	int64_t connect_us = connect_lanes(s);
+	int64_t at_us = connect_lanes(s);
 	int64_t outage_us = outage_maintain(&s->outage);
+	int64_t renew_us = renew_slots(s);
 
-	return connect_us < outage_us ? connect_us : outage_us;
+	if (outage_us < at_us)
+		at_us = outage_us;
+	return renew_us < at_us ? renew_us : at_us;
 }
 
 static void
@@ -363,6 +457,7 @@ redis_free(struct store *store)
 	redis_session_free(s->session);
 	for (unsigned i = 0; i < s->n; i++)
 		redis_lane_free(s->lane[i]);
+	slots_release(&s->slots);
 	outage_release(&s->outage);
 	drift_release(&s->drift);
 	breaker_release(&s->breaker);
@@ -373,15 +468,6 @@ redis_free(struct store *store)
 	free_secret(s->password);
 	free(s->prefix);
 	free(s);
-}
-
-/* No law holds slots yet. */
-static void
-redis_release(struct store *store, const struct store_check *check, size_t n)
-{
-	(void)store;
-	(void)check;
-	(void)n;
 }
 
 static const struct store_ops redis_ops = {
@@ -454,6 +540,7 @@ init(struct store_redis *s, const struct store_redis_settings *settings,
 	atomic_init(&s->starting, true);
 	atomic_init(&s->reason, redis_trouble_unreachable.reason);
 	drift_init(&s->drift);
+	slots_init(&s->slots);
 	pthread_mutex_init(&s->edge, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&attr);

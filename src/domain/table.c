@@ -114,8 +114,10 @@ table_init(struct table *t)
 static void
 heap_release(struct heap *h)
 {
-	for (size_t i = 0; i < h->n; i++)
+	for (size_t i = 0; i < h->n; i++) {
+		algorithm_forget(&h->at[i]->state);
 		free(h->at[i]);
+	}
 	free(h->at);
 }
 
@@ -165,6 +167,7 @@ table_remove(struct table *t, struct entry *e)
 {
 	heap_remove(e);
 	HASH_DEL(t->entries, e);
+	algorithm_forget(&e->state);
 	free(e);
 }
 

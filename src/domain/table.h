@@ -40,7 +40,8 @@ void table_remove(struct table *t, struct entry *e);
 const struct state *table_state(const struct entry *e);
 /*
  * What is kept now, worthless from end_us on; at its limit until full_us
- * (which is in the past when it is not).
+ * (which is in the past when it is not). The state is the table's from now
+ * on, and forgotten with the entry.
  */
 void table_keep(struct table *t, struct entry *e, const struct state *s,
     int64_t end_us, int64_t full_us, int64_t now_us);

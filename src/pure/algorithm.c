@@ -1,7 +1,6 @@
 /*
- * Each law answers four questions about a count: how it stands now, how
- * long a cost has to wait, what it is once a cost was taken, and what to
- * print. algorithm_check puts them together.
+ * What all laws (see law.h) have in common. A penalty lies over the verdict
+ * of any of them.
  *
  * Nothing is rounded but where a figure is printed, and nothing is added
  * or multiplied before it is known to fit: whatever passes algorithm_fits
@@ -12,277 +11,87 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "pure/standing.h"
+#include "pure/law.h"
+#include "pure/sliding_log.h"
 
-struct law {
-	void (*stand)(const struct check *c, const struct state *s,
-	    int64_t now_us, struct standing *at);
-	/* 0: passes now. The cost is at least 1 and within the limit. */
-	int64_t (*wait)(
-	    const struct check *c, const struct standing *at, int64_t cost);
-	void (*take)(struct standing *at, int64_t cost);
-	void (*figures)(const struct check *c, const struct standing *at,
-	    struct verdict *v);
-	int64_t (*end)(const struct check *c, const struct standing *at);
+static const struct law *const laws[] = {
+	[ALGORITHM_SLIDING_WINDOW] = &law_sliding,
+	[ALGORITHM_FIXED_WINDOW] = &law_fixed,
+	[ALGORITHM_TOKEN_BUCKET] = &law_token,
+	[ALGORITHM_SLIDING_LOG] = &law_log,
+	[ALGORITHM_LEAKY_BUCKET] = &law_leaky,
+	[ALGORITHM_CONCURRENCY] = &law_slots,
 };
 
-static int64_t
-max64(int64_t a, int64_t b)
+int64_t
+algorithm_limit(const struct check *check)
 {
-	return a > b ? a : b;
-}
-
-static int64_t
-min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* b > 0. */
-static int64_t
-floor_div(int64_t a, int64_t b)
-{
-	return a / b - (a % b < 0 ? 1 : 0);
-}
-
-/* a >= 0, b > 0. */
-static int64_t
-ceil_div(int64_t a, int64_t b)
-{
-	return a / b + (a % b > 0 ? 1 : 0);
+	switch (check->algorithm) {
+	case ALGORITHM_TOKEN_BUCKET:
+		return check->burst;
+	case ALGORITHM_LEAKY_BUCKET:
+		return law_leaky_limit(check);
+	case ALGORITHM_SLIDING_WINDOW:
+	case ALGORITHM_FIXED_WINDOW:
+	case ALGORITHM_SLIDING_LOG:
+	case ALGORITHM_CONCURRENCY:
+		break;
+	}
+	return check->count;
 }
 
 int64_t
-algorithm_limit(const struct check *c)
+algorithm_cost_max(const struct check *check)
 {
-	return c->algorithm == ALGORITHM_TOKEN_BUCKET ? c->burst : c->count;
+	switch (check->algorithm) {
+	case ALGORITHM_TOKEN_BUCKET:
+	case ALGORITHM_LEAKY_BUCKET:
+		return check->burst;
+	case ALGORITHM_CONCURRENCY:
+		return INT64_MAX;
+	case ALGORITHM_SLIDING_WINDOW:
+	case ALGORITHM_FIXED_WINDOW:
+	case ALGORITHM_SLIDING_LOG:
+		break;
+	}
+	return check->count;
 }
 
 int64_t
 algorithm_now(
     const struct check *check, const struct state *state, int64_t now_us)
 {
+	size_t n = sliding_log_count(state->log);
+
 	if (!state->exists)
 		return now_us;
-	if (check->algorithm != ALGORITHM_SLIDING_WINDOW)
-		return max64(now_us, state->a);
-	/* Within the stored millisecond the microseconds stand. */
-	return now_us / 1000 < state->a ? state->a * 1000 : now_us;
-}
-
-/* A window that was begun runs to its end, whatever `align` says now. */
-static void
-fixed_stand(const struct check *c, const struct state *s, int64_t now_us,
-    struct standing *at)
-{
-	at->now_us = now_us;
-	at->used = 0;
-	if (s->exists && now_us < s->a + c->period_us) {
-		at->start = s->a;
-		at->used = s->b;
-	} else if (c->align == ALIGN_FIRST) {
-		at->start = now_us;
-	} else {
-		at->start = floor_div(now_us - c->offset_us, c->period_us) *
-			c->period_us +
-		    c->offset_us;
+	switch (check->algorithm) {
+	case ALGORITHM_SLIDING_WINDOW:
+		/* Within the stored millisecond the microseconds stand. */
+		return now_us / 1000 < state->a ? state->a * 1000 : now_us;
+	case ALGORITHM_SLIDING_LOG:
+		if (n == 0)
+			return now_us;
+		return law_max(
+		    now_us, sliding_log_at(state->log, n - 1)->at_us);
+	case ALGORITHM_CONCURRENCY:
+		return now_us;
+	case ALGORITHM_FIXED_WINDOW:
+	case ALGORITHM_TOKEN_BUCKET:
+	case ALGORITHM_LEAKY_BUCKET:
+		break;
 	}
+	return law_max(now_us, state->a);
 }
-
-static int64_t
-fixed_end(const struct check *c, const struct standing *at)
-{
-	return at->start + c->period_us;
-}
-
-static int64_t
-fixed_wait(const struct check *c, const struct standing *at, int64_t cost)
-{
-	return at->used <= c->count - cost ? 0 : fixed_end(c, at) - at->now_us;
-}
-
-static void
-window_take(struct standing *at, int64_t cost)
-{
-	at->used += cost;
-}
-
-static void
-fixed_figures(
-    const struct check *c, const struct standing *at, struct verdict *v)
-{
-	v->remaining = max64(0, c->count - at->used);
-	v->full_us = at->used > 0 ? fixed_end(c, at) - at->now_us : 0;
-	v->next_us = v->full_us;
-}
-
-int64_t
-standing_bucket(const struct check *c, int64_t ms)
-{
-	int64_t width = c->period_us / 1000;
-	int64_t offset = c->offset_us / 1000;
-
-	return floor_div(ms - offset, width) * width + offset;
-}
-
-static void
-sliding_stand(const struct check *c, const struct state *s, int64_t now_us,
-    struct standing *at)
-{
-	int64_t ms = now_us / 1000;
-
-	at->now_us = now_us;
-	at->width = c->period_us / 1000;
-	at->start = standing_bucket(c, ms);
-	at->elapsed = ms - at->start;
-	at->used = 0;
-	at->before = 0;
-	if (!s->exists)
-		return;
-	if (at->start <= s->a) {
-		at->used = s->b;
-		at->before = s->c;
-	} else if (at->start - s->a <= at->width) {
-		at->before = s->b;
-	}
-}
-
-static int64_t
-sliding_us(const struct standing *at, int64_t ms)
-{
-	return ms > 0 ? ms * 1000 - at->now_us % 1000 : 0;
-}
-
-/*
- * The weighted sum is before * (width - elapsed) + used * width, out of
- * count * width. Where the cost fits beside `used`, the bucket before has
- * to fade; else this one has to end and then fade itself.
- */
-static int64_t
-sliding_wait(const struct check *c, const struct standing *at, int64_t cost)
-{
-	int64_t left = at->width - at->elapsed;
-	int64_t room;
-
-	if (at->used > c->count - cost)
-		return sliding_us(at,
-		    left + at->width -
-			(c->count - cost) * at->width / at->used);
-	room = (c->count - cost - at->used) * at->width;
-	if (at->before * left <= room)
-		return 0;
-	return sliding_us(at, left - room / at->before);
-}
-
-static void
-sliding_figures(
-    const struct check *c, const struct standing *at, struct verdict *v)
-{
-	int64_t left = at->width - at->elapsed;
-	int64_t room = (c->count - at->used) * at->width - at->before * left;
-
-	v->remaining = room > 0 ? room / at->width : 0;
-	v->next_us = v->remaining == c->count
-	    ? 0
-	    : sliding_wait(c, at, v->remaining + 1);
-	v->full_us = 0;
-	if (at->used > 0)
-		v->full_us = sliding_us(at, left + at->width);
-	else if (at->before > 0)
-		v->full_us = sliding_us(at, left);
-}
-
-static int64_t
-sliding_end(const struct check *c, const struct standing *at)
-{
-	(void)c;
-	return (at->start + 2 * at->width) * 1000;
-}
-
-/*
- * N changed: tokens * old P become tokens * new P, never rounded up. Where
- * that is below 0 at all it is at most one full bucket (+-full).
- */
-static int64_t
-convert_tokens(const struct state *s, int64_t p, int64_t full)
-{
-	__extension__ typedef __int128 wide;
-	wide v = (wide)s->b * p;
-
-	v = v / s->c - (v % s->c < 0 ? 1 : 0);
-	if (v > full)
-		return full;
-	return v < -full ? -full : (int64_t)v;
-}
-
-static void
-bucket_stand(const struct check *c, const struct state *s, int64_t now_us,
-    struct standing *at)
-{
-	int64_t full, elapsed_us;
-
-	at->now_us = now_us;
-	algorithm_lowest_terms(c->count, c->period_us, &at->r, &at->p);
-	full = c->burst * at->p;
-	at->used = full;
-	if (!s->exists)
-		return;
-	at->used =
-	    s->c == at->p ? min64(full, s->b) : convert_tokens(s, at->p, full);
-	elapsed_us = now_us - s->a;
-	if (elapsed_us < ceil_div(full - at->used, at->r))
-		at->used += at->r * elapsed_us;
-	else
-		at->used = full;
-}
-
-static int64_t
-bucket_wait(const struct check *c, const struct standing *at, int64_t cost)
-{
-	int64_t missing = cost * at->p - at->used;
-
-	(void)c;
-	return missing > 0 ? ceil_div(missing, at->r) : 0;
-}
-
-static void
-bucket_take(struct standing *at, int64_t cost)
-{
-	at->used -= cost * at->p;
-}
-
-static void
-bucket_figures(
-    const struct check *c, const struct standing *at, struct verdict *v)
-{
-	v->remaining = max64(0, at->used) / at->p;
-	v->full_us = bucket_wait(c, at, c->burst);
-	v->next_us =
-	    v->remaining == c->burst ? 0 : bucket_wait(c, at, v->remaining + 1);
-}
-
-static int64_t
-bucket_end(const struct check *c, const struct standing *at)
-{
-	return at->now_us + bucket_wait(c, at, c->burst);
-}
-
-static const struct law laws[] = {
-	[ALGORITHM_SLIDING_WINDOW] = { sliding_stand, sliding_wait, window_take,
-	    sliding_figures, sliding_end },
-	[ALGORITHM_FIXED_WINDOW] = { fixed_stand, fixed_wait, window_take,
-	    fixed_figures, fixed_end },
-	[ALGORITHM_TOKEN_BUCKET] = { bucket_stand, bucket_wait, bucket_take,
-	    bucket_figures, bucket_end },
-};
 
 static const struct law *
 stand(const struct check *c, const struct state *s, int64_t now_us,
     struct standing *at)
 {
-	const struct law *law = &laws[c->algorithm];
+	const struct law *law = laws[c->algorithm];
 
-	assert(c->count >= 1 && c->period_us >= 1000 && c->cost >= 0);
+	assert(c->count >= 1 && c->cost >= 0);
+	assert(c->period_us >= 1000 || c->algorithm == ALGORITHM_CONCURRENCY);
 	law->stand(c, s, algorithm_now(c, s, now_us), at);
 	return law;
 }
@@ -297,28 +106,43 @@ standing_of(const struct check *check, const struct state *state,
 int64_t
 standing_end(const struct check *check, const struct standing *at)
 {
-	return laws[check->algorithm].end(check, at);
+	return laws[check->algorithm]->end(check, at);
 }
 
 void
 standing_keep(const struct check *c, const struct standing *at, struct state *s)
 {
 	s->exists = true;
-	switch (c->algorithm) {
-	case ALGORITHM_FIXED_WINDOW:
-		*s = (struct state){ true, at->start, at->used, 0 };
-		break;
-	case ALGORITHM_SLIDING_WINDOW:
-		*s = (struct state){ true, at->start, at->used, at->before };
-		break;
-	case ALGORITHM_TOKEN_BUCKET:
-		*s = (struct state){ true, at->now_us, at->used, at->p };
-		break;
-	case ALGORITHM_SLIDING_LOG:
-	case ALGORITHM_LEAKY_BUCKET:
-	case ALGORITHM_CONCURRENCY:
-		break;
-	}
+	laws[c->algorithm]->keep(c, at, s);
+}
+
+/* How long the key is still refused, whatever its count. */
+static int64_t
+penalty_left(const struct check *c, const struct state *s, int64_t now_us)
+{
+	int64_t elapsed_us = law_max(0, now_us - s->penalty_us);
+
+	return s->penalty_us > 0 ? law_max(0, c->penalty_us - elapsed_us) : 0;
+}
+
+static void
+lay_penalty(struct verdict *v, int64_t left_us)
+{
+	if (left_us == 0)
+		return;
+	v->next_us = v->remaining == 0 ? law_max(v->next_us, left_us) : left_us;
+	v->full_us = law_max(v->full_us, left_us);
+	v->remaining = 0;
+}
+
+static int64_t
+wait_of(const struct law *law, const struct check *c, const struct standing *at)
+{
+	if (c->cost == 0)
+		return 0;
+	if (c->cost > algorithm_cost_max(c))
+		return ALGORITHM_NEVER;
+	return law->wait(c, at, c->cost);
 }
 
 void
@@ -328,23 +152,29 @@ algorithm_check(const struct check *check, const struct state *state,
 {
 	struct standing at = { 0 };
 	const struct law *law = stand(check, state, now_us, &at);
-	int64_t limit = algorithm_limit(check);
-	int64_t retry_us = 0;
+	int64_t left_us = penalty_left(check, state, now_us);
+	int64_t retry_us = wait_of(law, check, &at);
 
-	if (check->cost > limit)
-		retry_us = ALGORITHM_NEVER;
-	else if (check->cost > 0)
-		retry_us = law->wait(check, &at, check->cost);
 	*after = *state;
+	if (retry_us != 0 && left_us == 0 && check->penalty_us > 0) {
+		after->penalty_us = now_us;
+		left_us = check->penalty_us;
+	}
+	if (retry_us != ALGORITHM_NEVER && check->cost > 0)
+		retry_us = law_max(retry_us, left_us);
+	*verdict = (struct verdict){
+		.kind = retry_us == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED,
+		.limit = algorithm_limit(check),
+		.retry_us = retry_us,
+	};
 	if (retry_us == 0 && check->cost > 0) {
+		verdict->delay_us = at.delay_us;
 		law->take(&at, check->cost);
 		standing_keep(check, &at, after);
 	}
-	*end_us = law->end(check, &at);
-	verdict->kind = retry_us == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED;
-	verdict->limit = limit;
-	verdict->retry_us = retry_us;
+	*end_us = law_max(law->end(check, &at), now_us + left_us);
 	law->figures(check, &at, verdict);
+	lay_penalty(verdict, left_us);
 }
 
 void
@@ -354,10 +184,52 @@ algorithm_peek(const struct check *check, const struct state *state,
 	struct standing at = { 0 };
 	const struct law *law = stand(check, state, now_us, &at);
 
-	verdict->kind = VERDICT_ALLOWED;
-	verdict->limit = algorithm_limit(check);
-	verdict->retry_us = 0;
+	*verdict = (struct verdict){
+		.kind = VERDICT_ALLOWED,
+		.limit = algorithm_limit(check),
+	};
 	law->figures(check, &at, verdict);
+	lay_penalty(verdict, penalty_left(check, state, now_us));
+}
+
+/* What is out goes before what was taken comes in. */
+static bool
+keep_log(const struct check *c, struct state *s, const struct state *after)
+{
+	struct standing at = { 0 };
+	struct state next = *after;
+
+	standing_of(c, s, after->a, &at);
+	next.log = s->log;
+	sliding_log_drop(next.log, at.out);
+	next.b = at.used;
+	s->b = at.used;
+	if (!sliding_log_add(&next.log, after->a, after->c))
+		return false;
+	next.b += after->c;
+	next.c = 0;
+	*s = next;
+	return true;
+}
+
+bool
+algorithm_keep(
+    const struct check *check, struct state *state, const struct state *after)
+{
+	struct sliding_log *log = state->log;
+
+	if (check->algorithm == ALGORITHM_SLIDING_LOG && after->c > 0)
+		return keep_log(check, state, after);
+	*state = *after;
+	state->log = log;
+	return true;
+}
+
+void
+algorithm_forget(struct state *state)
+{
+	sliding_log_free(state->log);
+	*state = (struct state){ 0 };
 }
 
 void
@@ -384,17 +256,17 @@ algorithm_fits(const struct check *check)
 		return false;
 	switch (check->algorithm) {
 	case ALGORITHM_FIXED_WINDOW:
+	case ALGORITHM_CONCURRENCY:
 		break;
 	case ALGORITHM_SLIDING_WINDOW:
 		return check->count <=
 		    ALGORITHM_PRODUCT_MAX / (check->period_us / 1000);
 	case ALGORITHM_TOKEN_BUCKET:
+	case ALGORITHM_LEAKY_BUCKET:
 		algorithm_lowest_terms(check->count, check->period_us, &r, &p);
 		return check->burst <= ALGORITHM_PRODUCT_MAX / p;
 	case ALGORITHM_SLIDING_LOG:
-	case ALGORITHM_LEAKY_BUCKET:
-	case ALGORITHM_CONCURRENCY:
-		break;
+		return check->count <= ALGORITHM_LOG_MAX;
 	}
 	return true;
 }

@@ -5,7 +5,8 @@
  *
  * fixed window, sliding window counter (two weighted buckets, as Cloudflare
  * described in 2017), token bucket (kept as tokens * period, so that no
- * fraction is ever lost).
+ * fraction is ever lost), sliding log (exact), leaky bucket (a queue: who
+ * is allowed waits for those before), concurrency (slots held at a time).
  */
 #ifndef SLUICE_ALGORITHM_H
 #define SLUICE_ALGORITHM_H
@@ -27,6 +28,8 @@ enum align { ALIGN_SPREAD, ALIGN_EPOCH, ALIGN_FIRST, ALIGN_CALENDAR };
 /* The largest product the two languages share exactly: 2^53 - 1. */
 #define ALGORITHM_PRODUCT_MAX INT64_C(9007199254740991)
 #define ALGORITHM_NEVER       INT64_C(-1)
+/* sliding_log: the largest N, as it keeps so many entries a key. */
+#define ALGORITHM_LOG_MAX 10000
 
 /* One question: may `cost` units be taken from this count now? */
 struct check {
@@ -52,16 +55,22 @@ struct check {
 /*
  * What is kept for a key. All zero: nothing.
  *	fixed_window    a = window start (us)   b = units taken
+ *	                c = its end (us), for the calendar alone
  *	sliding_window  a = bucket start (ms)   b = units in it
  *	                c = units in the bucket before
  *	token_bucket    a = time (us)  b = tokens * P  c = P (lowest terms);
  *	                b < 0 after a settlement
+ *	leaky_bucket    a = time (us)  b = queued units * P  c = P
+ *	sliding_log     b = units in the log, those that are out too
+ *	concurrency     b = slots held
  */
 struct state {
-	bool exists;
+	bool exists; /* the count does */
 	int64_t a;
 	int64_t b;
 	int64_t c;
+	int64_t penalty_us;      /* when it began; 0: none since the start */
+	struct sliding_log *log; /* NULL: empty, or another algorithm */
 };
 
 enum verdict_kind { VERDICT_ALLOWED, VERDICT_REFUSED, VERDICT_ERROR };
@@ -80,13 +89,23 @@ struct verdict {
 int64_t algorithm_now(
     const struct check *check, const struct state *state, int64_t now_us);
 /*
- * May it pass? Evaluates only: `after` is what is to be kept if the whole
- * request is allowed, and `end_us` the time (same clock as now_us) after
- * which that is worth nothing. The verdict is that of a commit if allowed.
+ * May it pass? Evaluates only: `after` is what algorithm_keep is to be given
+ * if the whole request is allowed, and `end_us` the time (same clock as
+ * now_us) after which that is worth nothing. The verdict is that of a commit
+ * if allowed. A refusal that begins a penalty is to be kept too: then
+ * penalty_us of `after` is another than that of the state.
  */
 void algorithm_check(const struct check *check, const struct state *state,
     int64_t now_us, struct verdict *verdict, struct state *after,
     int64_t *end_us);
+/*
+ * Keeps what algorithm_check has said of this state. False: no memory, and
+ * nothing was taken. algorithm_forget frees what a state that is no longer
+ * kept holds.
+ */
+bool algorithm_keep(
+    const struct check *check, struct state *state, const struct state *after);
+void algorithm_forget(struct state *state);
 /*
  * The verdict to print for a check that would have passed but was not
  * committed since another limit of the request refused: its figures now.
@@ -95,10 +114,12 @@ void algorithm_peek(const struct check *check, const struct state *state,
     int64_t now_us, struct verdict *verdict);
 /* What a verdict calls the limit: the units that an untouched count has. */
 int64_t algorithm_limit(const struct check *check);
+/* A cost above it never passes. */
+int64_t algorithm_cost_max(const struct check *check);
 /* Period and count in lowest terms: R units every P microseconds. */
 void algorithm_lowest_terms(
     int64_t count, int64_t period_us, int64_t *r, int64_t *p);
-/* False when N*W or B*P is beyond ALGORITHM_PRODUCT_MAX. */
+/* False when N*W or B*P is beyond ALGORITHM_PRODUCT_MAX, or a log's N. */
 bool algorithm_fits(const struct check *check);
 
 #endif

@@ -7,21 +7,10 @@
 
 #include <stddef.h>
 
-#include "pure/standing.h"
+#include "pure/law.h"
+#include "pure/sliding_log.h"
 
 __extension__ typedef __int128 wide;
-
-static int64_t
-max64(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t
-min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* How far a count may go. */
 static int64_t
@@ -34,8 +23,8 @@ ceiling(const struct check *c)
 static int64_t
 charge_window(const struct check *c, struct standing *at)
 {
-	int64_t room = max64(0, ceiling(c) - at->used);
-	int64_t charged = min64(c->cost, room);
+	int64_t room = law_max(0, ceiling(c) - at->used);
+	int64_t charged = law_min(c->cost, room);
 
 	at->used += charged;
 	return charged;
@@ -53,13 +42,13 @@ charge_sliding(const struct check *c, struct standing *at, int64_t taken_us)
 	if (then == at->start - at->width) {
 		room = (wide)(top - at->used) * at->width / left;
 		room = (room < top ? room : top) - at->before;
-		charged = room > 0 ? min64(c->cost, (int64_t)room) : 0;
+		charged = room > 0 ? law_min(c->cost, (int64_t)room) : 0;
 		at->before += charged;
 		return charged;
 	}
 	room = top - at->before - at->used +
 	    (wide)at->before * at->elapsed / at->width;
-	charged = room > 0 ? min64(c->cost, (int64_t)room) : 0;
+	charged = room > 0 ? law_min(c->cost, (int64_t)room) : 0;
 	at->used += charged;
 	return charged;
 }
@@ -69,11 +58,54 @@ charge_bucket(const struct check *c, struct standing *at)
 {
 	int64_t full = c->burst * at->p;
 	/* What a cost then lacks is to be exact too. */
-	int64_t deepest = min64(full, ALGORITHM_PRODUCT_MAX - full);
-	int64_t room = max64(0, at->used + deepest) / at->p;
-	int64_t charged = min64(c->cost, room);
+	int64_t deepest = law_min(full, ALGORITHM_PRODUCT_MAX - full);
+	int64_t room = law_max(0, at->used + deepest) / at->p;
+	int64_t charged = law_min(c->cost, room);
 
 	at->used -= charged * at->p;
+	return charged;
+}
+
+static int64_t
+charge_leaky(const struct check *c, struct standing *at)
+{
+	int64_t size = c->burst * at->p;
+	/* What a cost then has to wait for is to be exact too. */
+	int64_t most = size + law_min(size, ALGORITHM_PRODUCT_MAX - size);
+	int64_t room = law_max(0, most - at->used) / at->p;
+	int64_t charged = law_min(c->cost, room);
+
+	at->used += charged * at->p;
+	return charged;
+}
+
+/* A log was changed itself, and slots are not charged for. */
+static bool
+keeps_as_it_stands(const struct check *c)
+{
+	return c->algorithm != ALGORITHM_SLIDING_LOG &&
+	    c->algorithm != ALGORITHM_CONCURRENCY;
+}
+
+/* To the time of the check, if that is still in. */
+static int64_t
+charge_log(const struct check *c, struct state *s, struct standing *at,
+    int64_t taken_us)
+{
+	int64_t room = law_max(0, ceiling(c) - at->used);
+	int64_t charged = law_min(c->cost, room);
+	int64_t when_us = at->now_us;
+
+	if (taken_us > at->now_us - c->period_us && taken_us < at->now_us)
+		when_us = taken_us;
+	sliding_log_drop(s->log, at->out);
+	s->b = at->used;
+	if (charged == 0 || !sliding_log_add(&s->log, when_us, charged))
+		return 0;
+	s->exists = true;
+	s->b += charged;
+	at->used += charged;
+	at->finish = law_max(at->finish, when_us);
 	return charged;
 }
 
@@ -95,12 +127,17 @@ settlement_charge(const struct check *check, struct state *state,
 	case ALGORITHM_TOKEN_BUCKET:
 		charged = charge_bucket(check, &at);
 		break;
-	case ALGORITHM_SLIDING_LOG:
 	case ALGORITHM_LEAKY_BUCKET:
+		charged = charge_leaky(check, &at);
+		break;
+	case ALGORITHM_SLIDING_LOG:
+		charged = charge_log(check, state, &at, taken_us);
+		break;
 	case ALGORITHM_CONCURRENCY:
+		charged = check->cost;
 		break;
 	}
-	if (charged > 0)
+	if (charged > 0 && keeps_as_it_stands(check))
 		standing_keep(check, &at, state);
 	*end_us = standing_end(check, &at);
 	return check->cost - charged;
@@ -110,8 +147,8 @@ static void
 refund_window(
     const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
 {
-	if (taken_us >= s->a && now_us < s->a + c->period_us)
-		s->b = max64(0, s->b - c->cost);
+	if (taken_us >= s->a && now_us < standing_window_end(c, s))
+		s->b = law_max(0, s->b - c->cost);
 	s->exists = s->b > 0;
 }
 
@@ -125,17 +162,10 @@ refund_sliding(
 	if (now_us / 1000 >= s->a + 2 * width)
 		return;
 	if (bucket == s->a)
-		s->b = max64(0, s->b - c->cost);
+		s->b = law_max(0, s->b - c->cost);
 	else if (bucket == s->a - width)
-		s->c = max64(0, s->c - c->cost);
+		s->c = law_max(0, s->c - c->cost);
 	s->exists = s->b > 0 || s->c > 0;
-}
-
-/* a >= 0, b > 0. */
-static int64_t
-ceil_div(int64_t a, int64_t b)
-{
-	return a / b + (a % b > 0 ? 1 : 0);
 }
 
 /*
@@ -151,14 +181,59 @@ refund_bucket(
 
 	standing_of(c, s, now_us, &at);
 	full = c->burst * at.p;
-	back = min64(c->cost, c->burst) * at.p;
-	elapsed_us = max64(0, now_us - taken_us);
-	if (elapsed_us >= ceil_div(back, at.r))
+	back = law_min(c->cost, c->burst) * at.p;
+	elapsed_us = law_max(0, now_us - taken_us);
+	if (elapsed_us >= law_ceil(back, at.r))
 		return;
 	back -= at.r * elapsed_us;
 	at.used = back < full - at.used ? at.used + back : full;
 	standing_keep(c, &at, s);
 	s->exists = at.used < full;
+}
+
+/* What was taken leaves from the end of its delay on. */
+static void
+refund_leaky(
+    const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
+{
+	struct standing at = { 0 };
+	int64_t back, since_us;
+
+	standing_of(c, s, now_us, &at);
+	back = law_min(c->cost, c->burst) * at.p;
+	since_us = law_max(0, now_us - taken_us - c->delay_us);
+	if (at.used == 0 || since_us >= law_ceil(back, at.r))
+		return;
+	at.used = law_max(0, at.used - (back - at.r * since_us));
+	standing_keep(c, &at, s);
+	s->exists = at.used > 0;
+}
+
+/*
+ * The first of so many units at that time; or after it, if the clock stood
+ * behind what had been seen.
+ */
+static void
+refund_log(
+    const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
+{
+	struct standing at = { 0 };
+
+	standing_of(c, s, now_us, &at);
+	sliding_log_drop(s->log, at.out);
+	s->b = at.used;
+	for (size_t i = 0;
+	     taken_us > now_us - c->period_us && i < sliding_log_count(s->log);
+	     i++) {
+		const struct sliding_log_entry *e = sliding_log_at(s->log, i);
+
+		if (e->at_us >= taken_us && e->units == c->cost) {
+			sliding_log_remove(s->log, i);
+			s->b -= c->cost;
+			break;
+		}
+	}
+	s->exists = s->b > 0;
 }
 
 void
@@ -178,9 +253,15 @@ settlement_refund(const struct check *check, struct state *state,
 	case ALGORITHM_TOKEN_BUCKET:
 		refund_bucket(check, state, taken_us, now_us);
 		break;
-	case ALGORITHM_SLIDING_LOG:
 	case ALGORITHM_LEAKY_BUCKET:
+		refund_leaky(check, state, taken_us, now_us);
+		break;
+	case ALGORITHM_SLIDING_LOG:
+		refund_log(check, state, taken_us, now_us);
+		break;
 	case ALGORITHM_CONCURRENCY:
+		state->b--;
+		state->exists = state->b > 0;
 		break;
 	}
 }

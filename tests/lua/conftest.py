@@ -193,7 +193,8 @@ def decide(tmp_path_factory):
     subprocess.run(
         [os.environ.get("CC", "cc"), "-std=gnu17", "-O1", "-I", ROOT / "src",
          "-o", program, ROOT / "tests/lua/decide.c",
-         ROOT / "src/pure/algorithm.c", ROOT / "src/pure/settlement.c"],
+         *(ROOT / "src/pure").glob("law_*.c"), ROOT / "src/pure/algorithm.c",
+         ROOT / "src/pure/settlement.c", ROOT / "src/pure/sliding_log.c"],
         check=True,
     )
 

@@ -1,0 +1,142 @@
+/*
+ * What a renewal is working on is not freed before its end, whoever drops
+ * it: then it is marked.
+ */
+#include "domain/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct held_slot {
+	UT_hash_handle hh;
+	struct store_check check;
+	bool in_renewal;
+	bool dropped;
+	char text[]; /* the slot's name, then the key */
+};
+
+void
+slots_init(struct slots *s)
+{
+	*s = (struct slots){ .held = NULL };
+	pthread_mutex_init(&s->lock, NULL);
+}
+
+void
+slots_release(struct slots *s)
+{
+	struct held_slot *h, *next;
+
+	HASH_ITER(hh, s->held, h, next)
+	{
+		HASH_DEL(s->held, h);
+		free(h);
+	}
+	pthread_mutex_destroy(&s->lock);
+}
+
+bool
+slots_hold(struct slots *s, const struct store_check *check)
+{
+	struct str slot = check->slot, key = check->key;
+	struct held_slot *h = calloc(1, sizeof(*h) + slot.len + key.len);
+	bool added;
+
+	if (h == NULL)
+		return false;
+	h->check = *check;
+	h->check.slot.p = memcpy(h->text, slot.p, slot.len);
+	h->check.key.p = memcpy(h->text + slot.len, key.p, key.len);
+	pthread_mutex_lock(&s->lock);
+	HASH_ADD_KEYPTR(hh, s->held, h->check.slot.p, slot.len, h);
+	added = h->hh.tbl != NULL;
+	pthread_mutex_unlock(&s->lock);
+	if (!added)
+		free(h);
+	return added;
+}
+
+bool
+slots_drop(struct slots *s, struct str slot)
+{
+	struct held_slot *h;
+
+	pthread_mutex_lock(&s->lock);
+	HASH_FIND(hh, s->held, slot.p, slot.len, h);
+	if (h != NULL) {
+		HASH_DEL(s->held, h);
+		h->dropped = true;
+		if (!h->in_renewal)
+			free(h);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return h != NULL;
+}
+
+/* Arrays for all that are held; false: none, or no memory. */
+static bool
+make_room(struct slots *s)
+{
+	size_t n = HASH_COUNT(s->held);
+
+	if (n == 0)
+		return false;
+	s->check = calloc(n, sizeof(*s->check));
+	s->renewed = calloc(n, sizeof(struct held_slot *));
+	return s->check != NULL && s->renewed != NULL;
+}
+
+const struct store_check *
+slots_begin_renewal(struct slots *s, size_t *n)
+{
+	struct held_slot *h, *next;
+
+	*n = 0;
+	pthread_mutex_lock(&s->lock);
+	if (make_room(s))
+		HASH_ITER(hh, s->held, h, next)
+		{
+			h->in_renewal = true;
+			s->renewed[*n] = h;
+			s->check[(*n)++] = h->check;
+		}
+	s->n_renewed = *n;
+	pthread_mutex_unlock(&s->lock);
+	return s->check;
+}
+
+/* Whether it was dropped since; then it is the caller's to free. */
+static bool
+is_dropped(struct slots *s, struct held_slot *h)
+{
+	bool dropped;
+
+	pthread_mutex_lock(&s->lock);
+	h->in_renewal = false;
+	dropped = h->dropped;
+	pthread_mutex_unlock(&s->lock);
+	return dropped;
+}
+
+void
+slots_end_renewal(struct slots *s,
+    void (*again)(void *context, const struct store_check *check),
+    void *context)
+{
+	for (size_t i = 0; i < s->n_renewed; i++) {
+		struct held_slot *h = s->renewed[i];
+
+		if (!is_dropped(s, h))
+			continue;
+		again(context, &h->check);
+		free(h);
+	}
+	free(s->check);
+	free(s->renewed);
+	s->check = NULL;
+	s->renewed = NULL;
+	s->n_renewed = 0;
+}
