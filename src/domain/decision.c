@@ -261,6 +261,8 @@ keep(struct decision *d, const struct batch *b, enum decision_asked asked)
 		if (!is_answered(b, i))
 			part->verdict =
 			    (struct verdict){ .kind = VERDICT_ERROR };
+		/* What a refund of a queue has to know. */
+		part->check.check.delay_us = part->verdict.delay_us;
 		part->taken = part->verdict.kind == VERDICT_ALLOWED &&
 		    (committed || is_observed(part->limit));
 	}
