@@ -224,6 +224,12 @@ take(void *context, struct str bytes, struct buf *down)
 }
 
 static void
+begun(void *context)
+{
+	exchange_begun(context);
+}
+
+static void
 complain(void *context, struct str bytes)
 {
 	exchange_complain(context, bytes);
@@ -329,7 +335,7 @@ conclude_early(struct exchange *x, struct pump *pump, pid_t pid)
 static enum exchange_end
 run(struct exchange *x, const struct script *script)
 {
-	static const struct pump_ops ops = { refill, take, complain };
+	static const struct pump_ops ops = { refill, take, begun, complain };
 	struct pipes pipes;
 	struct pump pump;
 	enum exchange_end result;

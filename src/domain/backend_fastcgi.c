@@ -175,6 +175,14 @@ take(void *context, struct str in, struct buf *down)
 	return c->x->response.has_head ? PUMP_GO_ON : PUMP_HEAD_MORE;
 }
 
+static void
+begun(void *context)
+{
+	struct client *c = context;
+
+	exchange_begun(c->x);
+}
+
 static bool
 connect_to(const struct config_address *address, int64_t timeout_us, int *fd,
     struct err *err)
@@ -231,7 +239,7 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 enum exchange_end
 backend_fastcgi_run(struct exchange *x)
 {
-	static const struct pump_ops ops = { refill, take, NULL };
+	static const struct pump_ops ops = { refill, take, begun, NULL };
 	struct client client = { .x = x };
 	struct pump pump;
 	enum exchange_end end;

@@ -49,6 +49,12 @@ exchange_give_up(struct exchange *x, const struct pump *pump, enum pump_end end)
 	return pump->begun ? EXCHANGE_CUT : EXCHANGE_BROKEN;
 }
 
+void
+exchange_begun(struct exchange *x)
+{
+	x->on_head(x->context, x->response.head.status);
+}
+
 static void
 log_complaint(const struct exchange *x, struct str text)
 {

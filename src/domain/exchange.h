@@ -39,6 +39,12 @@ struct exchange {
 	struct arena *arena;
 	int front;
 	int stop; /* readable: give up, the gateway ends */
+	/*
+	 * Called once, when the client has the response's head: what is to
+	 * be done then without holding it back.
+	 */
+	void (*on_head)(void *context, int status);
+	void *context;
 	struct response response;
 	struct err error; /* why it did not end well */
 
@@ -51,6 +57,8 @@ struct exchange {
 enum exchange_end exchange_finish(struct exchange *x, struct pump *pump);
 enum exchange_end exchange_give_up(
     struct exchange *x, const struct pump *pump, enum pump_end end);
+/* The client has the head. */
+void exchange_begun(struct exchange *x);
 /* A program's standard error goes to the log, cut and escaped. */
 void exchange_complain(struct exchange *x, struct str bytes);
 

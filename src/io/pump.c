@@ -143,8 +143,10 @@ push_down(struct pump *p)
 		p->can_down = false;
 		return would_block() ? STEP_NOTHING : STEP_ENDED;
 	}
-	p->begun = true;
 	p->down_at += (size_t)n;
+	if (!p->begun && p->ops->begun != NULL)
+		p->ops->begun(p->context);
+	p->begun = true;
 	p->down_since_us = clock_mono_us();
 	if (p->down_at == p->down.len) {
 		buf_reset(&p->down);

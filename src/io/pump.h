@@ -42,6 +42,8 @@ struct pump_ops {
 	/* Takes bytes of the response; appends to `down` for the client. */
 	enum pump_verdict (*take)(
 	    void *context, struct str bytes, struct buf *down);
+	/* Called once, when the client has got the first bytes; or NULL. */
+	void (*begun)(void *context);
 	/* Takes what the program wrote to its standard error. */
 	void (*complain)(void *context, struct str bytes);
 };

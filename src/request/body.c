@@ -186,6 +186,12 @@ body_feed(struct body *b, const struct config_gateway *gateway, struct buf *in)
 	return verdict;
 }
 
+void
+body_as_text(const struct body *b, struct str *text)
+{
+	*text = b->spool.fd < 0 ? buf_str(&b->spool.memory) : STR_NONE;
+}
+
 bool
 body_is_settled(const struct body *b)
 {

@@ -50,6 +50,8 @@ enum body_verdict body_announce(struct body *b, const struct params *params,
  */
 enum body_verdict body_feed(
     struct body *b, const struct config_gateway *gateway, struct buf *in);
+/* A whole body that is still in memory; p NULL: it is in a file. */
+void body_as_text(const struct body *b, struct str *text);
 /*
  * May nothing more of it come, or only the mark of its end? Then what comes
  * next on the connection begins with a record.

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
+#include "domain/limit.h"
 #include "request/answer.h"
 #include "request/intake.h"
 #include "request/relay.h"
@@ -233,6 +234,43 @@ relay_request(struct gateway *g, struct connection *c)
 	return NEXT_PARKED;
 }
 
+static bool
+passes(const struct decision *d)
+{
+	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
+}
+
+static void
+decide(struct gateway *g, struct request *r)
+{
+	if (g->stores.shared != NULL && g->stores.shared->may_block)
+		g->about_to_block(g->about_to_block_context);
+	decision_make(&r->decision, r->generation->config, &g->stores,
+	    &r->subject, &r->arena);
+	r->undecided = false;
+	r->held_until_us = clock_mono_us() + r->decision.delay_us;
+}
+
+/*
+ * All of it is here: what waited for the body is decided, and what a limit
+ * delays is held back without a worker.
+ */
+static enum next
+whole_request(struct gateway *g, struct connection *c)
+{
+	struct request *r = c->request;
+
+	if (r->undecided) {
+		body_as_text(&r->body, &r->subject.form_body);
+		decide(g, r);
+		if (!passes(&r->decision))
+			return answer_refusal(c);
+	}
+	if (r->decision.delay_us > 0 && clock_mono_us() < r->held_until_us)
+		return park(g, c, PARKED_DELAY, EPOLLRDHUP, r->held_until_us);
+	return relay_request(g, c);
+}
+
 static enum next
 take_body(struct gateway *g, struct connection *c)
 {
@@ -240,7 +278,7 @@ take_body(struct gateway *g, struct connection *c)
 	enum body_verdict verdict = intake_body(c);
 
 	if (verdict == BODY_WHOLE)
-		return relay_request(g, c);
+		return whole_request(g, c);
 	if (verdict != BODY_MORE)
 		return intake_refuse(c, verdict);
 	/* What has been read is in the spool but for half a header. */
@@ -249,10 +287,14 @@ take_body(struct gateway *g, struct connection *c)
 	    body_deadline(&r->body, request_gateway(r)));
 }
 
+/* Is a key of some limit in the body? */
 static bool
-passes(const struct decision *d)
+awaits_body(const struct config *config, const struct subject *subject)
 {
-	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
+	for (size_t i = 0; i < config->n_limits; i++)
+		if (limit_awaits_body(&config->limit[i], subject))
+			return true;
+	return false;
 }
 
 /* A request with a whole head: decide, then refuse it or take it in. */
@@ -271,9 +313,9 @@ tell_request(struct gateway *g, struct connection *c)
 		err_set(&r->error, "out of memory");
 		return answer_send(c, 500, ANSWER_NO_RETRY);
 	}
-	if (g->stores.shared != NULL && g->stores.shared->may_block)
-		g->about_to_block(g->about_to_block_context);
-	decision_make(&r->decision, config, &g->stores, &r->subject, &r->arena);
+	r->undecided = awaits_body(config, &r->subject);
+	if (!r->undecided)
+		decide(g, r);
 	if (!passes(&r->decision))
 		return answer_refusal(c);
 	if (body != BODY_MORE && body != BODY_WHOLE)
@@ -288,7 +330,8 @@ tell_request(struct gateway *g, struct connection *c)
 static enum next
 begin_request(struct gateway *g, struct kit *kit, struct connection *c)
 {
-	c->request = request_new(&c->guard, gateway_generation(g), &kit->memfd);
+	c->request = request_new(
+	    &c->guard, gateway_generation(g), &g->stores, &kit->memfd);
 	if (c->request == NULL) {
 		log_event(LOG_LEVEL_ERROR, "request_failed",
 		    "a head could not be read: out of memory");
@@ -329,6 +372,15 @@ serve_head(struct gateway *g, struct kit *kit, struct connection *c)
 	return wait_for_head(g, c);
 }
 
+/* What was taken for a request that was only held back is forgotten. */
+static enum next
+client_left_delay(struct gateway *g, struct connection *c)
+{
+	decision_withdraw(&c->request->decision, &g->stores);
+	counter_add(COUNTER_clients_gone, 1);
+	return answer_nothing(c, REQUEST_CLIENT_GONE);
+}
+
 static enum next
 client_left_queue(struct gateway *g, struct connection *c)
 {
@@ -355,6 +407,9 @@ gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 	case PARKED_BODY:
 		next = take_body(g, c);
 		break;
+	case PARKED_DELAY:
+		next = client_left_delay(g, c);
+		break;
 	case PARKED_QUEUE:
 		next = client_left_queue(g, c);
 		break;
@@ -380,6 +435,11 @@ gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
 		counter_add(COUNTER_bodies_timed_out, 1);
 		err_set(&c->request->error, "the body did not come in time");
 		next = answer_send(c, 408, ANSWER_NO_RETRY);
+		break;
+	case PARKED_DELAY:
+		/* This worker goes with it; another sees to who is next. */
+		lot_kick(g->lot);
+		next = relay_request(g, c);
 		break;
 	case PARKED_QUEUE:
 		bulkhead_forget(g->bulkhead, &c->request->waiter);

@@ -25,6 +25,7 @@ enum parked {
 	PARKED_HEAD,  /* half a head */
 	PARKED_IDLE,  /* kept alive, between requests: no deadline */
 	PARKED_BODY,  /* a body coming in */
+	PARKED_DELAY, /* a limit holds it back */
 	PARKED_QUEUE, /* for a place in its backend */
 	PARKED_DRAIN, /* answered; what the peer still sends is thrown away */
 	PARKED_KINDS,

@@ -54,6 +54,14 @@ count_end(enum exchange_end end)
 	}
 }
 
+static void
+on_head(void *context, int status)
+{
+	struct request *r = context;
+
+	decision_settle(&r->decision, r->stores, status, -1);
+}
+
 static enum exchange_end
 run_exchange(struct connection *c, int stop, int *status)
 {
@@ -67,6 +75,8 @@ run_exchange(struct connection *c, int stop, int *status)
 		.arena = &r->arena,
 		.front = c->fd,
 		.stop = stop,
+		.on_head = on_head,
+		.context = r,
 	};
 	int64_t begun_us = clock_mono_us();
 	enum exchange_end end = EXCHANGE_NO_MEMORY;

@@ -17,8 +17,8 @@ request_free(struct request *r)
 }
 
 struct request *
-request_new(
-    const struct guard *guard, struct generation *generation, int *memfd)
+request_new(const struct guard *guard, struct generation *generation,
+    const struct stores *stores, int *memfd)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
@@ -28,6 +28,7 @@ request_new(
 	}
 	arena_init(&r->arena);
 	r->generation = generation;
+	r->stores = stores;
 	r->id = guard->id;
 	r->keep = guard->keep;
 	r->started_us = clock_mono_us();
@@ -136,6 +137,8 @@ is_logged(const struct request *r)
 void
 request_end(struct request *r, int status)
 {
+	decision_settle(&r->decision, r->stores, status, -1);
+	decision_release(&r->decision, r->stores);
 	count(r);
 	if (is_logged(r))
 		log_request(r, status);

@@ -3,7 +3,8 @@
  *
  * Belongs to its connection and is touched only by the connection's owner.
  * It keeps its configuration, its decision and its times until request_end,
- * which is the one step that knows how it went: it logs, counts and frees.
+ * which is the one step that knows how it went: it settles what the limits
+ * took, gives slots back, logs, counts and frees.
  */
 #ifndef SLUICE_REQUEST_H
 #define SLUICE_REQUEST_H
@@ -22,12 +23,15 @@
 struct request {
 	struct arena arena;
 	struct generation *generation;
+	const struct stores *stores;
 	uint16_t id;
 	bool keep; /* the web server keeps the connection */
 	struct front *front;
 	struct params params; /* gone once an answer was sent */
 	struct subject subject;
 	struct decision decision;
+	bool undecided;        /* a key is in the body: once that is there */
+	int64_t held_until_us; /* a limit delays it (clock_mono_us) */
 	struct body body;
 	struct waiter waiter;
 	struct gate *gate;
@@ -40,8 +44,8 @@ struct request {
  * From the head that the guard left. Takes the generation's reference over.
  * NULL: no memory, or libfcgi would not parse it.
  */
-struct request *request_new(
-    const struct guard *guard, struct generation *generation, int *memfd);
+struct request *request_new(const struct guard *guard,
+    struct generation *generation, const struct stores *stores, int *memfd);
 /* status: what was sent; 0: nothing could be. */
 void request_end(struct request *r, int status);
 const struct config_gateway *request_gateway(const struct request *r);

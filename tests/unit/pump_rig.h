@@ -80,7 +80,7 @@ complain(void *context, struct str bytes)
 static inline void
 open_rig(struct rig *rig)
 {
-	static const struct pump_ops ops = { refill, take, complain };
+	static const struct pump_ops ops = { refill, take, NULL, complain };
 	struct pump *p = &rig->pump;
 
 	*rig = (struct rig){ .piece = 1000, .whole_bytes = SIZE_MAX };

@@ -199,7 +199,7 @@ open_sides(struct duplex *d)
 static void
 run(struct duplex *d)
 {
-	static const struct pump_ops ops = { refill, take, complain };
+	static const struct pump_ops ops = { refill, take, NULL, complain };
 	int64_t begun_us = clock_mono_us();
 	pthread_t thread[2];
 	int out;
