@@ -91,7 +91,7 @@ static bool
 counts_alike(const struct source_section *a, const struct source_section *b)
 {
 	static const char *const counting[] = { "key", "scope", "missing_key",
-		"cost", "preflight" };
+		"cost", "count", "preflight" };
 
 	for (size_t i = 0; i < sizeof(counting) / sizeof(counting[0]); i++)
 		if (!str_eq(text_of(a, counting[i]), text_of(b, counting[i])))

@@ -26,9 +26,7 @@ value_limit_cost(struct str text, const struct value_room *room,
 	struct items items;
 
 	if (!is_list(text))
-		return cost_parse_single(text, field, err) &&
-		    (field->kind != COST_RESPONSE ||
-			err_set(err, "response: is not known"));
+		return cost_parse_single(text, field, err);
 	if (!items_parse(text, room->directory, room->arena, &items, err))
 		return false;
 	cost.n = items.n;

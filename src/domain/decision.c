@@ -183,37 +183,6 @@ unanswered(struct decision *d, const struct config_limit *limit,
 	d->retry_us = answer->retry_us;
 }
 
-/*
- * Is it nearer its end than what the headers show so far? The local ones are
- * weighed first, so that what stands first in the file is asked for itself.
- */
-static bool
-is_nearer(const struct decision *d, const struct config_limit *limit,
-    const struct verdict *v)
-{
-	if (!d->has_numbers)
-		return true;
-	if (v->remaining != d->verdict.remaining)
-		return v->remaining < d->verdict.remaining;
-	if (v->next_us != d->verdict.next_us)
-		return v->next_us > d->verdict.next_us;
-	return limit < d->limit;
-}
-
-static void
-allow(struct decision *d, const struct config_limit *limit,
-    const struct verdict *v)
-{
-	if (!passes(d))
-		return;
-	d->kind = DECISION_ALLOWED;
-	if (!is_nearer(d, limit, v))
-		return;
-	d->limit = limit;
-	d->has_numbers = true;
-	d->verdict = *v;
-}
-
 static void
 weigh(struct decision *d, const struct batch *b)
 {
@@ -226,8 +195,8 @@ weigh(struct decision *d, const struct batch *b)
 			unanswered(d, b->limit[i], &b->answer);
 		else if (v->kind == VERDICT_REFUSED)
 			refuse(d, b->limit[i], v);
-		else
-			allow(d, b->limit[i], v);
+		else if (d->kind == DECISION_UNLIMITED)
+			d->kind = DECISION_ALLOWED;
 	}
 }
 
@@ -257,6 +226,7 @@ keep(struct decision *d, const struct batch *b, enum decision_asked asked)
 			.verdict = b->answer.verdict[i],
 			.asked = asked,
 			.taken_us = b->answer.taken_us,
+			.said = -1,
 		};
 		if (!is_answered(b, i))
 			part->verdict =
@@ -268,57 +238,15 @@ keep(struct decision *d, const struct batch *b, enum decision_asked asked)
 	}
 }
 
-static struct store *
-store_of(const struct stores *stores, enum decision_asked asked)
-{
-	return asked == DECISION_ASKED_SHARED ? stores->shared : stores->local;
-}
-
 static void
 ask(struct decision *d, const struct stores *stores, struct batch *b,
     enum decision_asked asked)
 {
-	struct store *store = store_of(stores, asked);
+	struct store *store = decision_store(stores, asked);
 	struct store_question q = { b->check, b->n };
 
 	store->ops->ask(store, &q, &b->answer);
 	keep(d, b, asked);
-}
-
-/*
- * What a decision took that its request is not to have goes back. Not of
- * observed limits: they count as if each were alone.
- */
-static void
-give_back(struct decision *d, const struct stores *stores,
-    enum decision_asked asked, bool observed_too)
-{
-	struct store_check taken[STORE_CHECKS_MAX];
-	struct store_question q = { taken, 0 };
-	struct store *store = store_of(stores, asked);
-	int64_t taken_us = 0;
-
-	for (size_t i = 0; i < d->n_parts; i++) {
-		struct decision_part *part = &d->part[i];
-
-		if (part->asked != asked || !part->taken ||
-		    (is_observed(part->limit) && !observed_too))
-			continue;
-		part->taken = false;
-		taken_us = part->taken_us;
-		taken[q.n++] = part->check;
-	}
-	if (q.n > 0)
-		store->ops->refund(store, &q, taken_us);
-}
-
-static void
-give_all_back(
-    struct decision *d, const struct stores *stores, bool observed_too)
-{
-	give_back(d, stores, DECISION_ASKED_LOCAL, observed_too);
-	give_back(d, stores, DECISION_ASKED_SHARED, observed_too);
-	give_back(d, stores, DECISION_ASKED_INSTEAD, observed_too);
 }
 
 /* File order is that of the limits in their array. */
@@ -446,6 +374,18 @@ ask_all(struct asking *a, struct decision *d)
 	}
 }
 
+static int64_t
+longest_delay(const struct decision *d)
+{
+	int64_t longest_us = 0;
+
+	for (size_t i = 0; i < d->n_parts; i++)
+		if (!is_observed(d->part[i].limit) &&
+		    d->part[i].verdict.delay_us > longest_us)
+			longest_us = d->part[i].verdict.delay_us;
+	return longest_us;
+}
+
 void
 decision_make(struct decision *d, const struct config *config,
     const struct stores *stores, const struct subject *subject,
@@ -458,79 +398,22 @@ decision_make(struct decision *d, const struct config *config,
 		.arena = arena,
 	};
 
-	*d = (struct decision){ .kind = DECISION_UNLIMITED };
+	*d = (struct decision){
+		.kind = DECISION_UNLIMITED,
+		.config = config,
+		.arena = arena,
+	};
 	prepare(&a, d);
 	ask_all(&a, d);
 	if (!passes(d))
-		give_all_back(d, stores, false);
-	/* Numbers without those of the store that is out would be lies. */
-	if (passes(d) && d->outage)
-		d->has_numbers = false;
+		decision_give_back(d, stores);
 	if (d->kind == DECISION_UNLIMITED && d->outage)
 		d->kind = DECISION_ALLOWED;
 	sort_parts(d);
+	/* Numbers without those of the store that is out would be lies. */
+	if (d->kind == DECISION_ALLOWED && !d->outage)
+		figures_choose(d);
 	figures_tell(d, arena);
+	d->delay_us = passes(d) ? longest_delay(d) : 0;
 	observe_parts(&a, d);
-}
-
-/* What a part is to be charged more, or less, now that all is known. */
-static int64_t
-settlement_of(
-    const struct decision_part *part, int status, int64_t response_cost)
-{
-	int64_t held = part->check.check.cost;
-
-	if (status > 0 && !statuses_have(&part->limit->count, status))
-		return -held;
-	if (part->limit->cost.kind != COST_RESPONSE || response_cost < 0)
-		return 0;
-	return response_cost - held;
-}
-
-static void
-settle_in(struct decision *d, const struct stores *stores,
-    enum decision_asked asked, int status, int64_t response_cost)
-{
-	struct store_settlement settled[STORE_CHECKS_MAX];
-	struct store *store = store_of(stores, asked);
-	size_t n = 0;
-
-	for (size_t i = 0; i < d->n_parts; i++) {
-		const struct decision_part *part = &d->part[i];
-		int64_t delta = settlement_of(part, status, response_cost);
-
-		if (part->asked != asked || !part->taken || delta == 0)
-			continue;
-		settled[n++] = (struct store_settlement){ part->check,
-			part->taken_us, delta };
-	}
-	if (n > 0)
-		store->ops->settle(store, settled, n);
-}
-
-void
-decision_settle(struct decision *d, const struct stores *stores, int status,
-    int64_t response_cost)
-{
-	if (d->settled)
-		return;
-	d->settled = true;
-	settle_in(d, stores, DECISION_ASKED_LOCAL, status, response_cost);
-	settle_in(d, stores, DECISION_ASKED_SHARED, status, response_cost);
-	settle_in(d, stores, DECISION_ASKED_INSTEAD, status, response_cost);
-}
-
-void
-decision_release(struct decision *d, const struct stores *stores)
-{
-	(void)d;
-	(void)stores;
-}
-
-void
-decision_withdraw(struct decision *d, const struct stores *stores)
-{
-	decision_release(d, stores);
-	give_all_back(d, stores, true);
-	d->settled = true;
 }

@@ -45,6 +45,7 @@ struct decision_part {
 	enum decision_asked asked;
 	int64_t taken_us; /* on that store's clock */
 	bool taken;       /* its cost is, and has not been given back */
+	int64_t said;     /* cost = response: what it said; -1: nothing */
 };
 
 struct decision {
@@ -63,6 +64,8 @@ struct decision {
 	size_t n_parts;
 	struct decision_part *part;
 	bool settled;
+	const struct config *config;
+	struct arena *arena;
 };
 
 /*
@@ -80,13 +83,20 @@ void decision_make(struct decision *d, const struct config *config,
     const struct stores *stores, const struct subject *subject,
     struct arena *arena);
 /*
+ * A header of the response, before it goes out: true when some limit's cost
+ * is said by a header of that name, which no client is to see. What it says
+ * is kept for decision_settle, and less remains in what is printed; what is
+ * no whole number up to COST_RESPONSE_MAX is logged, and nothing is said.
+ */
+bool decision_take_cost(struct decision *d, struct str name, struct str value);
+/*
  * Charges or gives back what turned out at the end (`count`, `cost =
  * response:`). status: what was sent to the client; 0: nothing could be.
- * response_cost: what the response said; -1: nothing (valid). A second call
- * does nothing.
+ * To be called once the response's head is out, or it is known that there
+ * will be none; a second call does nothing.
  */
-void decision_settle(struct decision *d, const struct stores *stores,
-    int status, int64_t response_cost);
+void decision_settle(
+    struct decision *d, const struct stores *stores, int status);
 /* Gives the slots of concurrency limits back; may be called again. */
 void decision_release(struct decision *d, const struct stores *stores);
 /*
@@ -94,5 +104,11 @@ void decision_release(struct decision *d, const struct stores *stores);
  * held for its delay. Nothing is left to settle then.
  */
 void decision_withdraw(struct decision *d, const struct stores *stores);
+
+/* For decision.c and decision_end.c. */
+struct store *decision_store(
+    const struct stores *stores, enum decision_asked asked);
+/* What a refused request took, but not for observed limits. */
+void decision_give_back(struct decision *d, const struct stores *stores);
 
 #endif

@@ -6,7 +6,42 @@ static bool
 is_told(const struct decision_part *part)
 {
 	return part->verdict.kind != VERDICT_ERROR &&
+	    part->asked != DECISION_ASKED_INSTEAD &&
 	    part->limit->mode != CONFIG_MODE_OBSERVE;
+}
+
+static bool
+is_nearer(const struct verdict *a, const struct verdict *b)
+{
+	if (a->remaining != b->remaining)
+		return a->remaining < b->remaining;
+	return a->next_us > b->next_us;
+}
+
+static void
+choose(struct decision *d, bool concurrency)
+{
+	for (size_t i = 0; i < d->n_parts; i++) {
+		const struct decision_part *part = &d->part[i];
+
+		if (!is_told(part) ||
+		    concurrency !=
+			(part->limit->algorithm == ALGORITHM_CONCURRENCY) ||
+		    (d->has_numbers && !is_nearer(&part->verdict, &d->verdict)))
+			continue;
+		d->limit = part->limit;
+		d->verdict = part->verdict;
+		d->has_numbers = true;
+	}
+}
+
+void
+figures_choose(struct decision *d)
+{
+	d->has_numbers = false;
+	choose(d, false);
+	if (!d->has_numbers)
+		choose(d, true);
 }
 
 static bool

@@ -8,6 +8,12 @@
 #include "domain/decision.h"
 
 /*
+ * Of an allowed decision: which limit it speaks for, the one with the
+ * smallest remaining, then the longest next, then file order; concurrency
+ * only where nothing else was asked.
+ */
+void figures_choose(struct decision *d);
+/*
  * Fills d->numbers from its parts: the rates that were asked and answered,
  * but for observed limits, and the one that the decision speaks for. To be
  * called while its verdicts are fresh. Without memory has_numbers goes.

@@ -4,7 +4,7 @@
 
 void
 response_init(struct response *r, uint16_t id, bool without_body,
-    const struct decision *decision, const struct config_response *style)
+    struct decision *decision, const struct config_response *style)
 {
 	*r = (struct response){
 		.id = id,
@@ -132,6 +132,22 @@ goes_out(const struct response *r, struct str name, bool ours)
 	    !str_eq_nocase(name, STR("Content-Length"));
 }
 
+/* What the application says of the cost is for us alone. */
+static void
+take_costs(struct response *r)
+{
+	struct cgi_head *head = &r->head;
+	size_t n = 0;
+
+	for (size_t i = 0; i < head->n_fields; i++) {
+		struct cgi_field field = head->field[i];
+
+		if (!decision_take_cost(r->decision, field.name, field.value))
+			head->field[n++] = field;
+	}
+	head->n_fields = n;
+}
+
 static void
 write_head(const struct response *r, struct buf *down)
 {
@@ -192,6 +208,7 @@ response_take(struct response *r, struct str bytes, struct buf *down)
 		break;
 	}
 	r->has_head = true;
+	take_costs(r);
 	r->body_left = has_no_body(r) ? 0 : r->head.content_length;
 	write_head(r, down);
 	pass_body(r,

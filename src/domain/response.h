@@ -2,7 +2,7 @@
  * response: what a backend answers, on its way to the web server.
  *
  * Reads the head (pure/cgi_head), writes it anew with the rate-limit
- * headers added, and passes the body on as it comes, each piece as STDOUT
+ * headers added and what it says of costs (cost = response:) left out, and passes the body on as it comes, each piece as STDOUT
  * records of the front's request id. A body longer than its Content-Length
  * is cut to it; an answer to HEAD, a 204 and a 304 have none, whatever the
  * backend wrote (RFC 9110, 6.4.1). One thread at a time.
@@ -22,7 +22,7 @@ struct response {
 	struct cgi_head head;
 	uint16_t id;
 	bool without_body; /* to HEAD */
-	const struct decision *decision;
+	struct decision *decision;
 	const struct config_response *style;
 	bool has_head;
 	int64_t body_left; /* that may still go out; -1: not said */
@@ -30,7 +30,7 @@ struct response {
 };
 
 void response_init(struct response *r, uint16_t id, bool without_body,
-    const struct decision *decision, const struct config_response *style);
+    struct decision *decision, const struct config_response *style);
 void response_release(struct response *r);
 /* Takes bytes of the backend's output; PUMP_BROKEN: a bad head. */
 enum pump_verdict response_take(

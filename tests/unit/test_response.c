@@ -30,6 +30,11 @@ static const struct decision ours = {
 static struct config_response style = {
 	.numbers = { NUMBERS_X_RATELIMIT, NUMBERS_RESET_DELTA },
 };
+/* A limit whose cost is said by a header. */
+static struct config_limit costly = {
+	.cost = { .kind = COST_RESPONSE, .header = { "X-Cost", 6 } },
+};
+static const struct config config = { .n_limits = 1, .limit = &costly };
 static const struct decision nothing = { .kind = DECISION_UNLIMITED };
 
 #define OURS                           \
@@ -69,12 +74,14 @@ run(struct str bytes, const struct decision *decision, bool head, size_t first,
     size_t step)
 {
 	struct result result = { .verdict = PUMP_HEAD_MORE };
+	struct decision own = *decision;
 	struct response r;
 	struct buf down;
 
 	buf_init(&down);
 	buf_init(&result.text);
-	response_init(&r, ID, head, decision, &style);
+	own.config = &config;
+	response_init(&r, ID, head, &own, &style);
 	while (bytes.len > 0 && result.verdict != PUMP_BROKEN) {
 		struct str piece = { bytes.p,
 			first < bytes.len ? first : bytes.len };
@@ -121,6 +128,9 @@ static const struct row table[] = {
 	/* 1xx is never the answer. */
 	{ "Status: 103\nLink: x\n\nA: 1\n\nb", "Status: 200\r\nA: 1\r\n\r\nb",
 	    &nothing, ALL },
+	/* What it says of costs is not for the client. */
+	{ "A: 1\nx-cost: 7\nX-Cost-More: 1\nX-Cost: x\n\n",
+	    "Status: 200\r\nA: 1\r\nX-Cost-More: 1\r\n\r\n", &nothing, ALL },
 	/* What belongs to one hop. */
 	{ "Connection: close\nkeep-alive: 5\nTransfer-Encoding: chunked\n"
 	  "Proxy-Connection: x\nTE: trailers\nTrailer: y\nUpgrade: h2c\n"
@@ -402,12 +412,13 @@ test_endless_head(void **state)
 static void
 test_end(void **state)
 {
+	struct decision decision = ours;
 	struct response r;
 	struct buf down;
 
 	(void)state;
 	buf_init(&down);
-	response_init(&r, ID, false, &ours, &style);
+	response_init(&r, ID, false, &decision, &style);
 	response_end(&r, &down);
 	expect_str(buf_str(&down),
 	    STR("\1\6\1\2\0\0\0\0\1\3\1\2\0\10\0\0\0\0\0\0\0\0\0\0"));
