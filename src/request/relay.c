@@ -59,7 +59,7 @@ on_head(void *context, int status)
 {
 	struct request *r = context;
 
-	decision_settle(&r->decision, r->stores, status, -1);
+	decision_settle(&r->decision, r->stores, status);
 }
 
 static enum exchange_end

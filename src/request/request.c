@@ -137,7 +137,7 @@ is_logged(const struct request *r)
 void
 request_end(struct request *r, int status)
 {
-	decision_settle(&r->decision, r->stores, status, -1);
+	decision_settle(&r->decision, r->stores, status);
 	decision_release(&r->decision, r->stores);
 	count(r);
 	if (is_logged(r))
