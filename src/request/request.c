@@ -137,7 +137,8 @@ is_logged(const struct request *r)
 void
 request_end(struct request *r, int status)
 {
-	decision_settle(&r->decision, r->stores, status);
+	decision_settle(&r->decision, r->stores,
+	    status == REQUEST_CLIENT_GONE ? 0 : status);
 	decision_release(&r->decision, r->stores);
 	count(r);
 	if (is_logged(r))

@@ -2,8 +2,9 @@
 
 import pytest
 
+from harness.deadline import until
 from harness.gateway import APPS
-from harness.recipes import MEMORY, by_key, fastcgi, key
+from harness.recipes import MEMORY, by_key, fastcgi, key, together
 
 COSTS = "/search*=10, POST /export=50, /free=0, *=1"
 
@@ -23,6 +24,10 @@ def gateway(request, shared, php):
         "limit budget": by_key("100/1h", cost=COSTS),
         "limit bucket": by_key("1/1h burst 20", algorithm="token_bucket",
                                name="X-Bucket", cost=7),
+        "limit points": by_key("100/1h", name="X-Points",
+                               cost="response:X-Cost"),
+        "limit failures": by_key("5/1h", name="X-User", count="401, 5xx"),
+        "backend gone": {"address": "unix:/nonexistent", "path": "/gone"},
         "backend default": fastcgi(php),
     })
 
@@ -79,3 +84,73 @@ def test_expensive_by_any_of_its_paths(gateway, how):
     uri = how.pop("uri")
     who = key("any " + uri)
     assert ask(gateway, uri, headers=who, **how).limit[1] == 90
+
+
+def say(gateway, query, **kwargs):
+    return gateway.ask("/says.php?" + query, SCRIPT_FILENAME=APPS + "/says.php",
+                       QUERY_STRING=query, **kwargs)
+
+
+def left(gateway, name, who):
+    """What remains, once all is settled: asked for with a request that the
+    log says the end of, and that takes itself back or is counted in."""
+    return say(gateway, "status=200&cost=0", headers={name: who}).limit[1]
+
+
+def test_the_response_says_the_cost(gateway):
+    who = {"X-Points": "a"}
+    got = say(gateway, "cost=7", headers=who)
+    # Its own cost is in what is printed, and the header is ours alone.
+    assert (got.status, got.limit[:2]) == (200, (100, 93))
+    assert got.header("X-Cost") is None
+    # Nothing is held: a second later or at once, it is the same.
+    until(lambda: left(gateway, "X-Points", "a") == 93, 5.0, "93 left")
+    got = say(gateway, "cost=1000", headers=who)
+    assert (got.status, got.limit[:2]) == (200, (100, 0))
+    until(lambda: say(gateway, "cost=0", headers=who).status == 429, 5.0,
+          "a refusal")
+
+
+@pytest.mark.parametrize("cost", ["", "-1", "x", "1.5", "1000001", "7,7"])
+def test_nonsense_costs_what_was_held(gateway, cost):
+    who = "nonsense" + cost
+    mark = gateway.log.mark()
+    got = say(gateway, "cost=" + cost, headers={"X-Points": who})
+    assert (got.status, got.limit[1]) == (200, 99)
+    assert got.header("X-Cost") is None
+    gateway.log.wait_for("bad_cost", since=mark, limit="points",
+                         header="X-Cost", value=cost)
+
+
+def test_nothing_said_costs_what_was_held(gateway):
+    got = say(gateway, "status=200", headers={"X-Points": "silent"})
+    assert (got.status, got.limit[1]) == (200, 99)
+    until(lambda: left(gateway, "X-Points", "silent") == 99, 5.0, "99 left")
+
+
+def test_only_failures_count(gateway):
+    who = {"X-User": "eve"}
+    for _ in range(20):
+        got = say(gateway, "status=200", headers=who)
+        assert got.status == 200
+        until(lambda: left(gateway, "X-User", "eve") == 4, 5.0,
+              "it to be given back")
+    for n in range(5):
+        assert say(gateway, "status=401", headers=who).status == 401
+    got = say(gateway, "status=200", headers=who)
+    assert (got.status, got.limit[:2]) == (429, (5, 0))
+
+
+def test_our_own_failures_have_a_status_too(gateway):
+    who = {"X-User": "unlucky"}
+    for _ in range(5):
+        got = gateway.ask("/gone", headers=who)
+        assert got.status == 502
+    assert gateway.ask("/gone", headers=who).status == 429
+
+
+def test_parallel_failures_reach_the_application_n_times(gateway):
+    who = {"X-User": "many"}
+    got = together(40, lambda i: say(gateway, "status=401",
+                                     headers=who).status)
+    assert sorted(got) == [401] * 5 + [429] * 35
