@@ -177,6 +177,7 @@ make(struct load *l, const char *file)
 	load_check(l);
 	load_tiers(l);
 	load_limits(l);
+	load_response(l);
 	load_sense(l);
 	load_overlap(l);
 	load_definitions(l);

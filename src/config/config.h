@@ -29,8 +29,8 @@
 #include "pure/key.h"
 #include "pure/known.h"
 #include "pure/match.h"
-#include "pure/numbers.h"
 #include "pure/rate.h"
+#include "pure/reply.h"
 #include "pure/statuses.h"
 
 #define CONFIG_NAME_MAX  32
@@ -210,8 +210,13 @@ enum config_headers_on { CONFIG_HEADERS_ON_ALL, CONFIG_HEADERS_ON_DENIED };
 
 /* What answers carry. */
 struct config_response {
-	struct numbers_style numbers; /* from headers, reset */
-	uint64_t headers_on;          /* enum config_headers_on */
+	uint64_t headers_on; /* enum config_headers_on */
+	char *body_html;     /* paths; NULL: not given */
+	char *body_json;
+	char *body_text;
+	struct config_list cors_origin;
+	struct config_list add_header; /* "NAME: VALUE" */
+	struct reply_style reply;      /* made of all of them */
 };
 
 enum config_backend_type { CONFIG_BACKEND_FASTCGI, CONFIG_BACKEND_CGI };

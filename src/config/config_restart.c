@@ -42,6 +42,7 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_COUNT:
 	case OPTION_SIZE:
 	case OPTION_DURATION:
+	case OPTION_PERCENT:
 	case OPTION_MODE:
 	case OPTION_WORD:
 	case OPTION_WORDS:
@@ -54,6 +55,7 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_GROUP:
 	case OPTION_TARGET:
 	case OPTION_SECRET:
+	case OPTION_FILE:
 	case OPTION_STORE:
 	case OPTION_INCLUDE:
 		return is_same_text(*(char *const *)a, *(char *const *)b);
@@ -63,6 +65,8 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_USERS:
 	case OPTION_VARIABLES:
 	case OPTION_INTERPRETERS:
+	case OPTION_ORIGINS:
+	case OPTION_LINES:
 		return is_same_list(a, b);
 	case OPTION_ADDRESSES:
 		return is_same_place(a, b);

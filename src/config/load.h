@@ -45,6 +45,8 @@ void load_check(struct load *l);
 void load_tiers(struct load *l);
 /* What the options of one limit, and its tiers, may not say together. */
 void load_limits(struct load *l);
+/* Makes config->response.reply of what [response] says; reads the bodies. */
+void load_response(struct load *l);
 /* What is allowed and does nothing: contradictions and dead patterns. */
 void load_sense(struct load *l);
 /* Writes down what each limit is (config_limit's definition). */

@@ -19,6 +19,7 @@
 #define COUNT(from, to)       BOUNDED(OPTION_COUNT, from, to)
 #define SIZE(from, to)        BOUNDED(OPTION_SIZE, from, to)
 #define DURATION(from, to)    BOUNDED(OPTION_DURATION, from, to)
+#define PERCENT(from, to)     BOUNDED(OPTION_PERCENT, from, to)
 #define MODE(to)              BOUNDED(OPTION_MODE, 0, to)
 #define WORD(list, first)     .kind = OPTION_WORD, .words = (list), .low = (first)
 #define WORDS(list)           .kind = OPTION_WORDS, .words = (list)
@@ -31,11 +32,14 @@
 #define TARGET                .kind = OPTION_TARGET
 #define SECRET                .kind = OPTION_SECRET
 #define SECRET_FILE           .kind = OPTION_SECRET_FILE
+#define FILE_PATH             .kind = OPTION_FILE
 #define STORE                 .kind = OPTION_STORE
 #define INCLUDE               .kind = OPTION_INCLUDE
 #define USERS                 .kind = OPTION_USERS
 #define VARIABLES             .kind = OPTION_VARIABLES
 #define INTERPRETERS          .kind = OPTION_INTERPRETERS
+#define ORIGINS               .kind = OPTION_ORIGINS
+#define LINES                 .kind = OPTION_LINES
 #define ADDRESSES             .kind = OPTION_ADDRESSES
 #define CIDRS                 .kind = OPTION_CIDRS
 #define MATCH                 .kind = OPTION_MATCH
@@ -84,6 +88,7 @@ static const char *const kind_names[] = {
 	[OPTION_COUNT] = "count",
 	[OPTION_SIZE] = "size",
 	[OPTION_DURATION] = "duration",
+	[OPTION_PERCENT] = "share",
 	[OPTION_MODE] = "octal mode",
 	[OPTION_WORD] = "word",
 	[OPTION_WORDS] = "list of",
@@ -96,11 +101,14 @@ static const char *const kind_names[] = {
 	[OPTION_TARGET] = "log target",
 	[OPTION_SECRET] = "secret",
 	[OPTION_SECRET_FILE] = "path",
+	[OPTION_FILE] = "path",
 	[OPTION_STORE] = "store address",
 	[OPTION_INCLUDE] = "list of paths",
 	[OPTION_USERS] = "list of users",
 	[OPTION_VARIABLES] = "list of names",
 	[OPTION_INTERPRETERS] = "list of .END=PATH",
+	[OPTION_ORIGINS] = "list of origins, or *",
+	[OPTION_LINES] = "list of NAME: VALUE",
 	[OPTION_ADDRESSES] = "list of addresses",
 	[OPTION_CIDRS] = "list of networks",
 	[OPTION_MATCH] = "list of globs, or ~regex",
@@ -270,6 +278,8 @@ option_print_number(struct buf *out, enum option_kind kind, int64_t number)
 		print_in_units(out, number, sizes);
 	else if (kind == OPTION_DURATION)
 		print_in_units(out, number, durations);
+	else if (kind == OPTION_PERCENT)
+		buf_addf(out, "%" PRId64 "%%", number);
 	else if (kind == OPTION_MODE)
 		buf_addf(out, "%04" PRIo64, (uint64_t)number);
 	else

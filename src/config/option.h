@@ -27,6 +27,7 @@ enum option_kind {
 	OPTION_COUNT,        /* uint64_t */
 	OPTION_SIZE,         /* uint64_t, bytes */
 	OPTION_DURATION,     /* int64_t, microseconds */
+	OPTION_PERCENT,      /* uint64_t */
 	OPTION_MODE,         /* uint64_t, octal */
 	OPTION_WORD,         /* uint64_t, of an enum */
 	OPTION_WORDS,        /* uint64_t, a bit each; `none`: no bit */
@@ -39,11 +40,14 @@ enum option_kind {
 	OPTION_TARGET,       /* char *, of the log */
 	OPTION_SECRET,       /* char *, never quoted */
 	OPTION_SECRET_FILE,  /* char *, its path */
+	OPTION_FILE,         /* char *, its path */
 	OPTION_STORE,        /* char * */
 	OPTION_INCLUDE,      /* char *, a list that source.c follows */
 	OPTION_USERS,        /* struct config_list */
 	OPTION_VARIABLES,    /* struct config_list */
 	OPTION_INTERPRETERS, /* struct config_list */
+	OPTION_ORIGINS,      /* struct config_list, or "*" alone */
+	OPTION_LINES,        /* struct config_list, of NAME: VALUE */
 	OPTION_ADDRESSES,    /* struct config_addresses */
 	OPTION_CIDRS,        /* struct config_cidrs */
 	OPTION_MATCH,        /* struct match * */
@@ -91,7 +95,7 @@ const char *option_nearest(enum option_section section, struct str key);
 const char *option_section_nearest(struct str name);
 
 const char *option_kind_name(enum option_kind kind);
-/* A number of a COUNT, SIZE, DURATION or MODE as a person writes it. */
+/* A number of a COUNT, SIZE, DURATION, PERCENT or MODE as a person writes it. */
 void option_print_number(
     struct buf *out, enum option_kind kind, int64_t number);
 /* "1 to 1024", the words, or nothing. */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pure/field.h"
+#include "pure/numbers.h"
 #include "pure/redis_address.h"
 
 #define PREFIX_MAX 64
@@ -107,6 +109,59 @@ is_interpreter(struct str text, struct err *err)
 }
 
 static bool
+is_origin(struct str text, struct err *err)
+{
+	return str_eq(text, STR("*")) || field_is_origin(text)
+	    ? true
+	    : err_set(err,
+		  "`%.*s` is no origin (https://app.example.org), nor *",
+		  STR_ARG(text));
+}
+
+/* What an answer says for itself may not be said again. */
+static bool
+is_reserved(struct str name)
+{
+	static const struct str ours[] = {
+		{ "Status", 6 },
+		{ "Content-Type", 12 },
+		{ "Content-Length", 14 },
+		{ "Cache-Control", 13 },
+		{ "Retry-After", 11 },
+		{ "Connection", 10 },
+		{ "Keep-Alive", 10 },
+		{ "Proxy-Connection", 16 },
+		{ "Transfer-Encoding", 17 },
+		{ "TE", 2 },
+		{ "Trailer", 7 },
+		{ "Upgrade", 7 },
+	};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (str_eq_nocase(name, ours[i]))
+			return true;
+	return numbers_is_field(name);
+}
+
+static bool
+is_addable(struct str text, struct err *err)
+{
+	struct str value = text;
+	struct str name = str_cut(&value, ':');
+
+	if (value.p == NULL || !field_is_name(name))
+		return err_set(err, "`%.*s` is not of the form NAME: VALUE",
+		    STR_ARG(text));
+	if (!field_is_value(str_trim(value)))
+		return err_set(err,
+		    "the value of %.*s holds a control character",
+		    STR_ARG(name));
+	if (is_reserved(name))
+		return err_set(err, "%.*s is not to be added", STR_ARG(name));
+	return true;
+}
+
+static bool
 is_anything(struct str text, struct err *err)
 {
 	(void)text;
@@ -127,6 +182,8 @@ option_test_of(enum option_kind kind)
 		[OPTION_USERS] = is_user_or_number,
 		[OPTION_VARIABLES] = is_variable,
 		[OPTION_INTERPRETERS] = is_interpreter,
+		[OPTION_ORIGINS] = is_origin,
+		[OPTION_LINES] = is_addable,
 	};
 	size_t n = sizeof(tests) / sizeof(tests[0]);
 

@@ -45,6 +45,17 @@ set_count(
 	return true;
 }
 
+static bool
+set_percent(
+    const struct option *o, struct str text, uint64_t *field, struct err *err)
+{
+	struct str digits = { text.p, text.len - 1 };
+
+	if (text.p[digits.len] != '%')
+		return err_set(err, "`%.*s` is no share (10%%)", STR_ARG(text));
+	return set_count(o, digits, field, err);
+}
+
 /* The power of two a unit stands for; -1: it is none. */
 static int
 unit_shift(char unit)
@@ -363,6 +374,8 @@ set_field(const struct option *o, struct str text,
 		return set_size(o, text, field, err);
 	case OPTION_DURATION:
 		return set_duration(o, text, field, err);
+	case OPTION_PERCENT:
+		return set_percent(o, text, field, err);
 	case OPTION_MODE:
 		return set_mode(o, text, field, err);
 	case OPTION_WORD:
@@ -378,6 +391,7 @@ set_field(const struct option *o, struct str text,
 	case OPTION_TARGET:
 	case OPTION_SECRET:
 	case OPTION_SECRET_FILE:
+	case OPTION_FILE:
 	case OPTION_STORE:
 	case OPTION_INCLUDE:
 		return option_test_of(o->kind)(text, err) &&
@@ -385,6 +399,8 @@ set_field(const struct option *o, struct str text,
 	case OPTION_USERS:
 	case OPTION_VARIABLES:
 	case OPTION_INTERPRETERS:
+	case OPTION_ORIGINS:
+	case OPTION_LINES:
 	case OPTION_ADDRESSES:
 	case OPTION_CIDRS:
 		return set_items(o, text, room, field, err);

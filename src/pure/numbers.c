@@ -1,7 +1,8 @@
 #include "pure/numbers.h"
 
 #include <inttypes.h>
-#include <string.h>
+
+#include "pure/field.h"
 
 __extension__ typedef __int128 wide;
 
@@ -237,33 +238,6 @@ numbers_is_field(struct str name)
 	    str_eq_nocase(name, STR("RateLimit"));
 }
 
-/* Where a string that begins at `at` ends; a quote may be escaped. */
-static size_t
-behind_string(struct str s, size_t at)
-{
-	for (at++; at < s.len && s.p[at] != '"'; at++)
-		if (s.p[at] == '\\')
-			at++;
-	return at < s.len ? at + 1 : s.len;
-}
-
-/* Cuts *rest behind the next `;` or `,` that is in no string. */
-static struct str
-next_piece(struct str *rest)
-{
-	struct str piece = *rest;
-	size_t at = 0;
-
-	while (at < rest->len && rest->p[at] != ';' && rest->p[at] != ',')
-		at = rest->p[at] == '"' ? behind_string(*rest, at) : at + 1;
-	piece.len = at;
-	if (at < rest->len)
-		*rest = (struct str){ rest->p + at + 1, rest->len - at - 1 };
-	else
-		*rest = STR_NONE;
-	return str_trim(piece);
-}
-
 /* `"name";r=5;t=3` of -11, `limit=10, remaining=5, reset=3` of -07. */
 static bool
 least_of_list(struct str value, int64_t *remaining)
@@ -271,7 +245,7 @@ least_of_list(struct str value, int64_t *remaining)
 	bool found = false;
 
 	while (value.p != NULL) {
-		struct str number = next_piece(&value);
+		struct str number = str_trim(field_cut(&value, ";,"));
 		struct str name = str_cut(&number, '=');
 		uint64_t n;
 

@@ -1,13 +1,41 @@
+/*
+ * Retry-After is a promise: who keeps to it is not refused by the same
+ * count again. So every rounding, and the jitter, makes it longer.
+ */
 #include "pure/reply.h"
 
-int64_t
-reply_retry_seconds(int64_t retry_us)
-{
-	int64_t seconds = numbers_seconds(retry_us);
+#include <inttypes.h>
 
-	if (retry_us == ALGORITHM_NEVER)
-		return REPLY_NEVER_SECONDS;
+#include "pure/field.h"
+#include "pure/reply_body.h"
+#include "pure/template.h"
+
+/* The extra seconds: up to that share of the wait, rounded up. */
+static int64_t
+jitter(const struct reply *reply, int64_t seconds)
+{
+	uint64_t percent = reply->style->jitter_percent;
+	uint64_t most = (uint64_t)seconds / 100 * percent +
+	    ((uint64_t)seconds % 100 * percent + 99) / 100;
+
+	return (int64_t)(reply->lot % (most + 1));
+}
+
+static int64_t
+at_least_one(int64_t seconds)
+{
 	return seconds < 1 ? 1 : seconds;
+}
+
+int64_t
+reply_retry_seconds(const struct reply *reply)
+{
+	int64_t seconds;
+
+	if (reply->retry_us == ALGORITHM_NEVER)
+		return at_least_one(numbers_seconds(reply->style->never_us));
+	seconds = at_least_one(numbers_seconds(reply->retry_us));
+	return seconds + jitter(reply, seconds);
 }
 
 const char *
@@ -41,38 +69,116 @@ reply_reason(int status)
 	}
 }
 
+/* The next whole second of a clock that is past the wait. */
 static void
-add_body(struct buf *out, const struct reply *reply)
+add_retry_date(struct buf *out, const struct reply *reply, int64_t seconds)
 {
-	buf_addf(out, "%d %s\n", reply->status, reply_reason(reply->status));
-	if (reply->message != NULL)
-		buf_addf(out, "%s\n", reply->message);
-	if (reply->has_retry)
-		buf_addf(out, "Try again in %lld s.\n",
-		    (long long)reply_retry_seconds(reply->retry_us));
+	field_add_date(out, numbers_seconds(reply->now_us) + seconds);
+}
+
+static void
+add_retry(struct buf *out, const struct reply *reply, int64_t seconds)
+{
+	if (!reply->has_retry)
+		return;
+	buf_addf(out, "Retry-After: ");
+	if (reply->style->retry_after == REPLY_RETRY_DATE)
+		add_retry_date(out, reply, seconds);
+	else
+		buf_addf(out, "%" PRId64, seconds);
+	buf_addf(out, "\r\n");
+}
+
+static bool
+is_for_all(const struct reply_style *style)
+{
+	return style->n_origins == 1 &&
+	    str_eq(str_of(style->origin[0]), STR("*"));
+}
+
+static bool
+is_allowed(const struct reply_style *style, struct str origin)
+{
+	for (size_t i = 0; i < style->n_origins; i++)
+		if (str_eq(str_of(style->origin[i]), origin))
+			return true;
+	return false;
+}
+
+/* Without these a script sees no answer at all, only a failed request. */
+static void
+add_cors(struct buf *out, const struct reply *reply)
+{
+	const struct reply_style *style = reply->style;
+	bool for_all = is_for_all(style);
+
+	if (!for_all && !is_allowed(style, reply->origin))
+		return;
+	buf_addf(out, "Access-Control-Allow-Origin: ");
+	buf_add_str(out, for_all ? STR("*") : reply->origin);
+	buf_addf(out, "\r\nAccess-Control-Expose-Headers: ");
+	numbers_add_field_names(out, style->numbers.families);
+	buf_addf(out, "\r\n");
+}
+
+static const char *
+content_type(const struct reply *reply, enum accept_type type)
+{
+	switch (type) {
+	case ACCEPT_JSON:
+		/* A template need not be a problem. */
+		return reply->is_refusal && reply->style->body[type].p != NULL
+		    ? "application/json"
+		    : "application/problem+json";
+	case ACCEPT_HTML:
+		return "text/html; charset=utf-8";
+	case ACCEPT_TEXT:
+	case ACCEPT_TYPES:
+		break;
+	}
+	return "text/plain; charset=utf-8";
+}
+
+bool
+reply_has_request_id(const struct reply *reply)
+{
+	return reply->is_refusal && !reply->without_body &&
+	    template_has_request_id(
+		reply->style->body[accept_choose(reply->accept)]);
 }
 
 /* Status stands first: an authorizer's other lines are lost before it. */
+static void
+add_head(struct buf *out, const struct reply *reply, enum accept_type type,
+    int64_t seconds, size_t body_bytes)
+{
+	const struct reply_style *style = reply->style;
+
+	buf_addf(out, "Status: %d %s\r\nContent-Type: %s\r\n", reply->status,
+	    reply_reason(reply->status), content_type(reply, type));
+	if (!reply->without_body)
+		buf_addf(out, "Content-Length: %zu\r\n", body_bytes);
+	buf_addf(out, "Cache-Control: no-store\r\nVary: Accept%s\r\n",
+	    style->n_origins > 0 && !is_for_all(style) ? ", Origin" : "");
+	add_retry(out, reply, seconds);
+	if (reply->tells_numbers && reply->numbers != NULL)
+		numbers_write(out, reply->numbers, &style->numbers);
+	add_cors(out, reply);
+	buf_add_str(out, style->lines);
+	buf_add(out, "\r\n", 2);
+}
+
 void
 reply_write(struct buf *out, const struct reply *reply)
 {
+	enum accept_type type = accept_choose(reply->accept);
+	int64_t seconds = reply->has_retry ? reply_retry_seconds(reply) : 0;
 	struct buf body;
 
 	buf_init(&body);
 	if (!reply->without_body)
-		add_body(&body, reply);
-	buf_addf(out, "Status: %d %s\r\n", reply->status,
-	    reply_reason(reply->status));
-	buf_addf(out, "Content-Type: text/plain; charset=utf-8\r\n");
-	if (!reply->without_body)
-		buf_addf(out, "Content-Length: %zu\r\n", body.len);
-	buf_addf(out, "Cache-Control: no-store\r\n");
-	if (reply->has_retry)
-		buf_addf(out, "Retry-After: %lld\r\n",
-		    (long long)reply_retry_seconds(reply->retry_us));
-	if (reply->numbers != NULL)
-		numbers_write(out, reply->numbers, reply->style);
-	buf_addf(out, "\r\n");
+		reply_body_write(&body, reply, type, seconds);
+	add_head(out, reply, type, seconds, body.len);
 	buf_add_str(out, buf_str(&body));
 	out->failed = out->failed || body.failed;
 	buf_release(&body);

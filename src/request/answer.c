@@ -1,7 +1,10 @@
 #include "request/answer.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
 #include "pure/fcgi_record.h"
@@ -41,35 +44,82 @@ send_reply(struct connection *c, struct front *front, const struct reply *reply)
 }
 
 static bool
-has_numbers(const struct decision *d, const struct config_response *style)
+tells_numbers(const struct decision *d, const struct config_response *style)
 {
 	return d->has_numbers &&
 	    (style->headers_on == CONFIG_HEADERS_ON_ALL ||
 		d->kind == DECISION_REFUSED);
 }
 
+#define REQUEST_ID_MAX 64
+
+/* Somebody else's, to be shown and logged. */
+static bool
+is_request_id(struct str id)
+{
+	for (size_t i = 0; i < id.len; i++)
+		if (id.p[i] <= ' ' || id.p[i] > '~')
+			return false;
+	return id.len > 0 && id.len <= REQUEST_ID_MAX;
+}
+
+/* As the web server or a proxy calls it, or drawn; it is logged too. */
+static void
+name_request(struct request *r)
+{
+	static const char *const params[] = { "UNIQUE_ID",
+		"HTTP_X_REQUEST_ID" };
+	char drawn[17];
+	struct str id = STR_NONE;
+
+	for (size_t i = 0; i < 2 && !is_request_id(id); i++)
+		id = params_get(&r->params, str_of(params[i]));
+	if (!is_request_id(id)) {
+		snprintf(drawn, sizeof(drawn), "%08x%08x", arc4random(),
+		    arc4random());
+		id = str_of(drawn);
+	}
+	r->told_id = arena_copy(&r->arena, id);
+}
+
+static struct reply
+make_reply(const struct request *r, int status, int64_t retry_us)
+{
+	const struct config_response *style = &r->generation->config->response;
+	const struct decision *d = &r->decision;
+	bool is_refusal = d->kind == DECISION_REFUSED;
+	bool is_own = retry_us != ANSWER_NO_RETRY;
+
+	return (struct reply){
+		.status = status,
+		.without_body = str_eq(r->subject.method, STR("HEAD")),
+		.is_refusal = is_refusal,
+		.limit = is_refusal ? d->limit->name : NULL,
+		.numbers = d->has_numbers ? &d->numbers : NULL,
+		.tells_numbers = tells_numbers(d, style),
+		.has_retry = is_own || is_refusal || d->kind == DECISION_OUTAGE,
+		.retry_us = is_own ? retry_us : d->retry_us,
+		.now_us = clock_real_us(),
+		.lot = arc4random(),
+		.message = is_refusal ? d->limit->message : NULL,
+		.accept = params_get(&r->params, STR("HTTP_ACCEPT")),
+		.origin = params_get(&r->params, STR("HTTP_ORIGIN")),
+		.style = &style->reply,
+	};
+}
+
 enum next
 answer_send(struct connection *c, int status, int64_t retry_us)
 {
 	struct request *r = c->request;
-	const struct decision *d = &r->decision;
-	bool has_decision_retry =
-	    d->kind == DECISION_REFUSED || d->kind == DECISION_OUTAGE;
-	const struct config_response *style = &r->generation->config->response;
-	struct reply reply = {
-		.status = status,
-		.without_body = str_eq(r->subject.method, STR("HEAD")),
-		.numbers = has_numbers(d, style) ? &d->numbers : NULL,
-		.style = &style->numbers,
-		.has_retry = retry_us != ANSWER_NO_RETRY || has_decision_retry,
-		.retry_us =
-		    retry_us != ANSWER_NO_RETRY ? retry_us : d->retry_us,
-		.message = d->limit != NULL && has_decision_retry
-		    ? d->limit->message
-		    : NULL,
-	};
-	enum next next = after(r, send_reply(c, r->front, &reply));
+	struct reply reply = make_reply(r, status, retry_us);
+	enum next next;
 
+	if (reply_has_request_id(&reply)) {
+		name_request(r);
+		reply.request_id = r->told_id;
+	}
+	next = after(r, send_reply(c, r->front, &reply));
 	c->request = NULL;
 	request_end(r, next == NEXT_CLOSE && c->fd < 0 ? 0 : status);
 	return next;
@@ -96,7 +146,8 @@ answer_refusal(struct connection *c)
 enum next
 answer_too_large(struct connection *c, int *memfd)
 {
-	static const struct reply reply = { .status = 431 };
+	static const struct reply_style plain = { .never_us = 0 };
+	static const struct reply reply = { .status = 431, .style = &plain };
 	struct arena arena;
 	struct params none;
 	struct front *front;

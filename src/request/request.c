@@ -107,6 +107,8 @@ log_request(const struct request *r, int status)
 	log_str(&line, "method", r->subject.method);
 	log_str(&line, "host", r->subject.host);
 	log_str(&line, "path", r->subject.path);
+	if (r->told_id.len > 0)
+		log_str(&line, "request_id", r->told_id);
 	log_numbers(&line, &r->decision);
 	if (r->subject.backend != NULL)
 		log_text(&line, "backend", r->subject.backend->name);

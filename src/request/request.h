@@ -35,6 +35,7 @@ struct request {
 	struct body body;
 	struct waiter waiter;
 	struct gate *gate;
+	struct str told_id; /* how its answer calls it; len 0: not at all */
 	int64_t started_us;
 	int64_t backend_us; /* spent in the backend */
 	struct err error;   /* for the log; empty: none */

@@ -28,7 +28,7 @@ static const struct decision ours = {
 	.numbers = { &rate, 1, &rate, 0 },
 };
 static struct config_response style = {
-	.numbers = { NUMBERS_X_RATELIMIT, NUMBERS_RESET_DELTA },
+	.reply.numbers = { NUMBERS_X_RATELIMIT, NUMBERS_RESET_DELTA },
 };
 /* A limit whose cost is said by a header. */
 static struct config_limit costly = {
@@ -273,7 +273,7 @@ static void
 test_families(void **state)
 {
 	(void)state;
-	style.numbers.families = NUMBERS_DRAFT_11;
+	style.reply.numbers.families = NUMBERS_DRAFT_11;
 	expect_ours("A: 1\n\n", "A: 1\r\n" DRAFT_11);
 	expect_ours("X-RateLimit-Remaining: 3\nX-RateLimit-Limit: 9\n\n",
 	    "X-RateLimit-Remaining: 3\r\nX-RateLimit-Limit: 9\r\n");
@@ -288,10 +288,10 @@ test_families(void **state)
 	    "X-RateLimit-Remaining: 9\r\nRateLimit: \"b\";r=3\r\n");
 	expect_ours("RateLimit-Policy: \"b\";q=9\n\n",
 	    "RateLimit-Policy: \"b\";q=9\r\n");
-	style.numbers.families = 0;
+	style.reply.numbers.families = 0;
 	expect_ours(
 	    "X-RateLimit-Remaining: 5\n\n", "X-RateLimit-Remaining: 5\r\n");
-	style.numbers.families = NUMBERS_X_RATELIMIT;
+	style.reply.numbers.families = NUMBERS_X_RATELIMIT;
 }
 
 /* headers_on = denied: what passes has none of ours. */
