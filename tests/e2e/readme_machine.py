@@ -51,6 +51,7 @@ MOVED = [
 
 VARIES = re.compile(
     r"(?<=X-RateLimit-Reset: )\d+|(?<=Retry-After: )\d+"
+    r"|(?<=;r=0;t=)\d+"
     r"|(?<=Try again in )\d+|(?<=_us=)\d+|(?<=lasted_ms=)\d+|(?<=time=)\S+")
 
 # Debian's, as far as its parts matter here; Debian keeps it in a package that

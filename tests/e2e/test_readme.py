@@ -88,6 +88,10 @@ def test_apache(machine):
     machine.expect(["429"])
 
 
+def test_what_clients_see(machine):
+    play_behind_lighttpd(machine, "What clients see")
+
+
 def test_cgi(machine):
     machine.play(*LIGHTTPD, "CGI scripts")
 
