@@ -101,6 +101,10 @@ read_limits(struct load *l)
 		memcpy(limit->name, s->name, sizeof(limit->name));
 		limit->line = s->place.line;
 		limit->file = arena_copy(&c->arena, str_of(s->place.file)).p;
+		limit->keys_missed =
+		    arena_alloc(&c->arena, sizeof(*limit->keys_missed));
+		if (limit->keys_missed == NULL)
+			return false;
 		read_section(l, OPTION_limit, s, limit);
 	}
 	return true;
@@ -176,6 +180,7 @@ make(struct load *l, const char *file)
 	}
 	load_check(l);
 	load_tiers(l);
+	load_keys(l);
 	load_limits(l);
 	load_response(l);
 	load_sense(l);

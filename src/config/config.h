@@ -190,7 +190,11 @@ struct config_limit {
 	struct config_cidrs except_client;
 	char *backend; /* NULL: any */
 	struct key key;
+	char *known_keys;     /* as written; NULL: any value counts */
+	struct known *known;  /* what it names */
 	uint64_t missing_key; /* enum config_missing_key */
+	/* key_watch's; of this generation, shared by threads. */
+	_Atomic unsigned *keys_missed;
 	struct rates rates;
 	size_t n_tiers;
 	struct config_tier_rates *tier; /* in the tiers' file order */

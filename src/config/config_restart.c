@@ -59,6 +59,7 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_STORE:
 	case OPTION_INCLUDE:
 		return is_same_text(*(char *const *)a, *(char *const *)b);
+	case OPTION_VALUES_FILE:
 	case OPTION_SECRET_FILE:
 		/* What it holds is compared as the secret. */
 		return true;

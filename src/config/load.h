@@ -43,6 +43,8 @@ void load_check(struct load *l);
  * that tiers name. After load_check, which makes the hasher.
  */
 void load_tiers(struct load *l);
+/* Reads known_keys, and warns of keys that a client can invent. */
+void load_keys(struct load *l);
 /* What the options of one limit, and its tiers, may not say together. */
 void load_limits(struct load *l);
 /* Makes config->response.reply of what [response] says; reads the bodies. */

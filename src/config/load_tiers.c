@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-#include "config/items.h"
+#include "config/known_file.h"
 #include "config/value.h"
-#include "pure/known.h"
 
 static struct config_limit *
 find_limit(struct config *config, struct str name)
@@ -86,24 +85,19 @@ static void
 read_values(
     struct load *l, const struct place *place, struct config_condition *c)
 {
-	struct arena *arena = &l->config->arena;
-	struct arena plain; /* what the file holds is not kept */
-	struct items items;
-	struct buf text;
+	struct buf list;
 	struct err err;
 
-	arena_init(&plain);
-	buf_init(&text);
-	buf_addf(&text, "@%s", c->file);
-	if (text.failed)
+	buf_init(&list);
+	buf_addf(&list, "@%s", c->file);
+	if (list.failed)
 		l->findings.failed = true;
-	else if (items_parse(buf_str(&text), ".", &plain, &items, &err))
-		c->known = known_new(
-		    items.at, items.n, l->config->store.hasher, arena, &err);
-	if (!text.failed && c->known == NULL)
+	else
+		c->known = known_file_read(buf_str(&list), ".",
+		    l->config->store.hasher, &l->config->arena, &err);
+	if (!list.failed && c->known == NULL)
 		finding_error(&l->findings, place, "%s", err.text);
-	buf_release(&text);
-	arena_release(&plain);
+	buf_release(&list);
 }
 
 static void
@@ -120,7 +114,8 @@ check_when(struct load *l, size_t at)
 
 		if (c->file != NULL && l->config->store.hasher != NULL)
 			read_values(l, &place, c);
-		else if (c->kind == CONFIG_WHEN_HEADER)
+		else if (c->kind == CONFIG_WHEN_HEADER &&
+		    l->config->gateway.trusted_proxies.n == 0)
 			finding_warning(&l->findings, &place,
 			    "any client can send that header and be of this "
 			    "tier: let its values come from a file "

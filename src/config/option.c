@@ -33,6 +33,7 @@
 #define SECRET                .kind = OPTION_SECRET
 #define SECRET_FILE           .kind = OPTION_SECRET_FILE
 #define FILE_PATH             .kind = OPTION_FILE
+#define VALUES_FILE           .kind = OPTION_VALUES_FILE
 #define STORE                 .kind = OPTION_STORE
 #define INCLUDE               .kind = OPTION_INCLUDE
 #define USERS                 .kind = OPTION_USERS
@@ -102,6 +103,7 @@ static const char *const kind_names[] = {
 	[OPTION_SECRET] = "secret",
 	[OPTION_SECRET_FILE] = "path",
 	[OPTION_FILE] = "path",
+	[OPTION_VALUES_FILE] = "@path",
 	[OPTION_STORE] = "store address",
 	[OPTION_INCLUDE] = "list of paths",
 	[OPTION_USERS] = "list of users",

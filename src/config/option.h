@@ -41,6 +41,7 @@ enum option_kind {
 	OPTION_SECRET,       /* char *, never quoted */
 	OPTION_SECRET_FILE,  /* char *, its path */
 	OPTION_FILE,         /* char *, its path */
+	OPTION_VALUES_FILE,  /* char *, a list of @PATH */
 	OPTION_STORE,        /* char * */
 	OPTION_INCLUDE,      /* char *, a list that source.c follows */
 	OPTION_USERS,        /* struct config_list */

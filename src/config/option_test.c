@@ -68,6 +68,21 @@ is_target(struct str text, struct err *err)
 	    err, "`%.*s` is none of stderr, syslog, file:/PATH", STR_ARG(text));
 }
 
+/* Values themselves do not belong into a configuration. */
+static bool
+is_values_file(struct str text, struct err *err)
+{
+	while (text.p != NULL) {
+		struct str item = str_trim(str_cut(&text, ','));
+
+		if (item.len < 2 || item.p[0] != '@')
+			return err_set(err,
+			    "is written @PATH: a file of values, or of "
+			    "their hashes, one a line");
+	}
+	return true;
+}
+
 static bool
 is_store(struct str text, struct err *err)
 {
@@ -178,6 +193,7 @@ option_test_of(enum option_kind kind)
 		[OPTION_USER] = is_user,
 		[OPTION_GROUP] = is_group,
 		[OPTION_TARGET] = is_target,
+		[OPTION_VALUES_FILE] = is_values_file,
 		[OPTION_STORE] = is_store,
 		[OPTION_USERS] = is_user_or_number,
 		[OPTION_VARIABLES] = is_variable,

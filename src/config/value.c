@@ -392,6 +392,7 @@ set_field(const struct option *o, struct str text,
 	case OPTION_SECRET:
 	case OPTION_SECRET_FILE:
 	case OPTION_FILE:
+	case OPTION_VALUES_FILE:
 	case OPTION_STORE:
 	case OPTION_INCLUDE:
 		return option_test_of(o->kind)(text, err) &&

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "domain/field_match.h"
+#include "domain/key_watch.h"
 #include "domain/tier.h"
 #include "domain/tuple.h"
 #include "pure/form.h"
@@ -206,6 +207,13 @@ limit_counts_anew(
 }
 
 static enum limit_state
+without_key(const struct config_limit *limit)
+{
+	return limit->missing_key == CONFIG_MISSING_SKIP ? LIMIT_SKIPPED
+							 : LIMIT_KEY_MISSING;
+}
+
+static enum limit_state
 prepare(const struct config_limit *limit, const struct rates *rates,
     const char *infix, const struct config_store *store,
     const struct subject *subject, struct arena *arena, struct store_check *out,
@@ -221,10 +229,13 @@ prepare(const struct config_limit *limit, const struct rates *rates,
 	case TUPLE_FAILED:
 		return LIMIT_FAILED;
 	case TUPLE_MISSING:
-		return limit->missing_key == CONFIG_MISSING_SKIP
-		    ? LIMIT_SKIPPED
-		    : LIMIT_KEY_MISSING;
+		key_watch_missing(limit);
+		return without_key(limit);
+	case TUPLE_UNKNOWN:
+		key_watch_there(limit);
+		return without_key(limit);
 	case TUPLE_THERE:
+		key_watch_there(limit);
 		break;
 	}
 	if (rates->kind == RATES_DENY)

@@ -82,22 +82,37 @@ source_value(const struct key_alternative *a, const struct subject *s,
 	return false;
 }
 
+static bool
+is_unknown(const struct config_limit *l, const struct key_alternative *a,
+    struct str value)
+{
+	return l->known != NULL && a->name[0] != '\0' && value.len > 0 &&
+	    !known_has(l->known, value);
+}
+
 /* The first alternative that is there; some are never missing. */
 static enum tuple_state
-read_part(const struct key_part *part, const struct subject *s,
-    struct arena *arena, struct str *value, uint8_t *chosen)
+read_part(const struct config_limit *l, const struct key_part *part,
+    const struct subject *s, struct arena *arena, struct str *value,
+    uint8_t *chosen)
 {
+	enum tuple_state state = TUPLE_MISSING;
+
 	for (size_t i = 0; i < part->n; i++) {
 		const struct key_alternative *a = &part->alternative[i];
 
 		if (!source_value(a, s, arena, value))
 			return TUPLE_FAILED;
+		if (is_unknown(l, a, *value)) {
+			state = TUPLE_UNKNOWN;
+			continue;
+		}
 		*chosen = key_chosen(part, i);
 		if (value->len > 0 || a->source == KEY_HOST ||
 		    a->source == KEY_PATH || a->source == KEY_METHOD)
 			return TUPLE_THERE;
 	}
-	return TUPLE_MISSING;
+	return state;
 }
 
 /* The param a client can have sent twice; p NULL: none. */
@@ -163,7 +178,7 @@ tuple_tag(const struct config_limit *l, const struct config_store *naming,
 		return TUPLE_TWICE;
 	for (size_t i = 0; i < t.n; i++) {
 		enum tuple_state state = read_part(
-		    &l->key.part[i], s, arena, &t.value[i], &t.chosen[i]);
+		    l, &l->key.part[i], s, arena, &t.value[i], &t.chosen[i]);
 
 		if (state != TUPLE_THERE)
 			return state;

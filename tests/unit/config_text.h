@@ -104,6 +104,21 @@ expect_reports(struct str text, const char *expected)
 	buf_release(&reports);
 }
 
+/* A configuration that is good, whatever it is warned of. */
+static inline struct config *
+load_warned(const char *text)
+{
+	struct buf reports;
+	struct config *config;
+
+	write_file("t.ini", str_of(text));
+	config = load_file(&reports);
+	if (config == NULL)
+		fail_msg("%s", reports.p);
+	buf_release(&reports);
+	return config;
+}
+
 /* A configuration that is to be free of findings. */
 static inline struct config *
 load_good(const char *text)

@@ -145,6 +145,7 @@ test_examples(void **state)
 
 		/* These have to be there, or need their like. */
 		if (o->kind == OPTION_SECRET_FILE || o->kind == OPTION_FILE ||
+		    o->kind == OPTION_VALUES_FILE ||
 		    o->kind == OPTION_INCLUDE || strcmp(o->key, "root") == 0 ||
 		    strcmp(o->key, "run_timeout") == 0 ||
 		    strcmp(o->key, "env") == 0 ||

@@ -34,11 +34,11 @@ test_limits(void **state)
 		    "redis://HOST[:PORT][/DATABASE]\n" },
 		{ BACKEND STORE "[limit a]\nkey = client\n",
 		    "t.ini:5: [limit a] rate: is required\n" },
-		{ BACKEND STORE "[limit a]\nrate = 1/s\nkey = header:A\n",
+		{ BACKEND STORE "[limit a]\nrate = 1/s\nkey = param:A\n",
 		    "t.ini:5: [limit a] missing_key: is required (skip or "
 		    "deny), since a request may have no such key\n" },
 		{ BACKEND STORE
-		    "[limit a]\nrate = 1/s\nkey = header:A | client\n",
+		    "[limit a]\nrate = 1/s\nkey = param:A | client\n",
 		    "" },
 		{ BACKEND STORE "[limit a]\nrate = 1/s\nalign = spread\n",
 		    "t.ini:7: [limit a] align: belongs to algorithm = "
@@ -150,6 +150,62 @@ test_directories(void **state)
 		    STR("[gateway]\nspool_directory = /etc\n" BACKEND),
 		    "t.ini:2: [gateway] spool_directory: /etc can not be "
 		    "written to\n");
+}
+
+#define KEYS BACKEND STORE "[limit a]\nrate = 1/s\nmissing_key = deny\n"
+
+static void
+test_known_keys(void **state)
+{
+	static const char *const invented[] = { "header:A", "cookie:a",
+		"query:a", "form:a", "param:HTTP_A", "header:A+path",
+		"global+header:A", "header:A | client", "client | cookie:a",
+		"param:A | header:B" };
+	static const char *const good[] = { "client", "param:A",
+		"client+header:A", "client/24,48 + query:a + path",
+		"param:REMOTE_USER | client + form:a" };
+	static const struct row table[] = {
+		{ KEYS "key = header:A\nknown_keys = @keys\n", "" },
+		{ KEYS "key = param:A\nknown_keys = @keys , @keys\n", "" },
+		{ KEYS "key = header:A\nknown_keys = @none\n",
+		    "t.ini:9: [limit a] known_keys: none: can not be read: "
+		    "No such file or directory\n" },
+		{ KEYS "key = header:A\nknown_keys = @empty\n",
+		    "t.ini:9: [limit a] known_keys: empty: has no items\n" },
+		{ KEYS "key = header:A\nknown_keys = secret\n",
+		    "t.ini:9: [limit a] known_keys: is written @PATH: a file "
+		    "of values, or of their hashes, one a line\n" },
+		{ KEYS "key = header:A\nknown_keys = @keys, secret\n",
+		    "t.ini:9: [limit a] known_keys: is written @PATH: a file "
+		    "of values, or of their hashes, one a line\n" },
+		{ KEYS "key = client\nknown_keys = @keys\n",
+		    "t.ini:9: [limit a] known_keys: the key has no header, "
+		    "cookie, query, form or param whose values these could "
+		    "be\n" },
+		/* It counts nobody. */
+		{ BACKEND STORE "[limit a]\nrate = deny\nkey = header:A\n"
+				"missing_key = skip\n",
+		    "" },
+	};
+
+	(void)state;
+	write_file("keys", STR("one\ntwo\n"));
+	write_file("empty", STR("# none\n"));
+	expect_rows(table, COUNT(table));
+	for (size_t i = 0; i < COUNT(invented) + COUNT(good); i++) {
+		bool warned = i < COUNT(invented);
+		char text[256];
+
+		snprintf(text, sizeof(text), KEYS "key = %s\n",
+		    warned ? invented[i] : good[i - COUNT(invented)]);
+		expect_reports(str_of(text),
+		    warned ? "t.ini:8: [limit a] key: warning: a client can "
+			     "invent values for it, each of "
+			     "which begins a count of its own: known_keys says "
+			     "which "
+			     "count\n"
+			   : "");
+	}
 }
 
 static void
@@ -399,6 +455,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known_keys),
 		cmocka_unit_test(test_proxies),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_exactness),

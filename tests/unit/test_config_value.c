@@ -257,6 +257,7 @@ test_values(void **state)
 
 	(void)state;
 	write_file("paths", STR("/d\n /e* \n"));
+	write_file("keys", STR("one\n"));
 	c = load_good("[gateway]\n"
 		      "listen = unix:/run/s.sock, 127.0.0.1:9000,[::1]:9001\n"
 		      "socket_mode = 0600\nuser = root\npeer_uids = 33, root\n"
@@ -268,6 +269,7 @@ test_values(void **state)
 		      "path = /a, @paths, /f\nmethod = ~^(GET|PO,ST)$\n"
 		      "client = 10.0.0.0/8, ::1\nmissing_key = skip\n"
 		      "key = header:X-A+path\nscope = local\n"
+		      "known_keys = @keys\n"
 		      "on_outage = deny\nmessage = Wait, please.\n"
 		      "backend = default\n"
 		      "[backend default]\ntype = cgi\n"

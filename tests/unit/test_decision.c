@@ -360,7 +360,7 @@ decide(const struct row *row, struct decision *d)
 
 	buf_init(&text);
 	buf_addf(&text, STORE "%s" BACKEND "%c", row->limits, '\0');
-	config = load_good(text.p);
+	config = load_warned(text.p);
 	stores.naming = &config->store;
 	buf_release(&text);
 	start_fake(&shared, row->shared, row->out == OUT);

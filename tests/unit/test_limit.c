@@ -62,7 +62,7 @@ prepare_with(const char *options, const char *params)
 		  "[backend api]\naddress = 127.0.0.1:1\npath = /api/*\n",
 	    options);
 	buf_add_char(&text, '\0');
-	config = load_good(text.p);
+	config = load_warned(text.p);
 	o = prepare(config, params);
 	buf_release(&text);
 	config_unref(config);
@@ -460,7 +460,7 @@ test_form(void **state)
 		    false, LIMIT_KEY_MISSING },
 		{ "", "/login", { "user=joe", 8 }, false, LIMIT_KEY_MISSING },
 	};
-	struct config *config = load_good(STORE
+	struct config *config = load_warned(STORE
 	    "[limit a]\nrate = 5/1m\nkey = form:user\nmissing_key = deny\n"
 	    "path = /login\n[limit b]\nrate = 5/1m\n" BACKEND);
 
@@ -515,6 +515,47 @@ test_alternatives_are_apart(void **state)
 			assert_false(str_eq((struct str){ first, a.len },
 			    name_of(key, said[k])));
 		}
+}
+
+/* Who is none of known_keys has no key, and so the next alternative. */
+static void
+test_known_keys(void **state)
+{
+#define KNOWN KEY("header:A|query:k|client") "\nknown_keys = @keys"
+	static const char *const same[][2] = {
+		{ "HTTP_A=alpha key", "QUERY_STRING=k=alpha+key" },
+		{ "HTTP_A=beta", "HTTP_A=x\nQUERY_STRING=k=beta" },
+		{ IP "HTTP_A=alpha", IP },
+		{ IP "HTTP_A=alpha key2", IP "QUERY_STRING=k=gamma" },
+		/* Of a hash the value is known, the hash is no value. */
+		{ "HTTP_A=delta", "HTTP_A=delta" },
+		{ IP "HTTP_A=4043a81585819d51096cdc492e46ef17", IP },
+	};
+	static const struct row rows[] = {
+		{ KEY("header:A") "\nknown_keys = @keys", "HTTP_A=beta", YES },
+		{ KEY("header:A") "\nknown_keys = @keys", "HTTP_A=BETA",
+		    LIMIT_KEY_MISSING },
+		{ R "key = cookie:c+path\nmissing_key = skip\n"
+		    "known_keys = @keys",
+		    "HTTP_COOKIE=c=zeta", NO },
+		{ R "key = cookie:c+path\nmissing_key = skip\n"
+		    "known_keys = @keys",
+		    "HTTP_COOKIE=c=beta", YES },
+	};
+
+	(void)state;
+	write_file("keys",
+	    STR("# ours\nalpha key\n  beta \r\n\n"
+		"4043a81585819d51096cdc492e46ef17\n"));
+	for (size_t i = 0; i < COUNT(same); i++)
+		expect_str(
+		    name_of(KNOWN, same[i][0]), name_of(KNOWN, same[i][1]));
+	assert_false(str_eq(name_of(KNOWN, IP "HTTP_A=delta"),
+	    name_of(KNOWN, IP "HTTP_A=beta")));
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_int_equal(
+		    prepare_with(rows[i].options, rows[i].params).state,
+		    rows[i].state);
 }
 
 /* The configuration's prefix, name, secret and address prefixes. */
@@ -745,6 +786,7 @@ main(void)
 		TEST(test_same_tags),
 		TEST(test_form),
 		TEST(test_alternatives_are_apart),
+		TEST(test_known_keys),
 		TEST(test_configured),
 		TEST(test_longest_name),
 		TEST(test_checks),
