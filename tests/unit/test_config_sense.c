@@ -161,26 +161,26 @@ test_keys(void **state)
 		{ LIMIT("key = client+client"),
 		    "t.ini:7: [limit a] key: part 2 says the same as part "
 		    "1\n" },
-		{ LIMIT("key = host+header:A-B + path+header:a_b\n"
+		{ LIMIT("key = client+header:A-B + path+header:a_b\n"
 			"missing_key = deny"),
 		    "t.ini:7: [limit a] key: part 4 says the same as part "
 		    "2\n" },
-		{ LIMIT("key = header:A|client + header:A|client"),
+		{ LIMIT("key = param:A|client + param:A|client"),
 		    "t.ini:7: [limit a] key: part 2 says the same as part "
 		    "1\n" },
-		{ LIMIT("key = header:A|client + header:A|host"), "" },
-		{ LIMIT("key = client+header:A|client"), "" },
-		{ LIMIT("key = header:A+header:B\nmissing_key = skip"), "" },
+		{ LIMIT("key = param:A|client + param:A|host"), "" },
+		{ LIMIT("key = client+param:A|client"), "" },
+		{ LIMIT("key = param:A+param:B\nmissing_key = skip"), "" },
 
 		{ LIMIT("key = global\nmissing_key = deny"), NEVER },
 		{ LIMIT("key = host+path+method\nmissing_key = skip"), NEVER },
-		{ LIMIT("key = header:A|host\nmissing_key = skip"), NEVER },
+		{ LIMIT("key = param:A|host\nmissing_key = skip"), NEVER },
 		/* An empty REMOTE_ADDR is a missing client. */
 		{ LIMIT("key = client\nmissing_key = deny"), "" },
-		{ LIMIT("key = header:A|client\nmissing_key = deny"), "" },
-		{ LIMIT("key = client|header:A\nmissing_key = deny"), "" },
-		{ LIMIT("key = host|header:A\nmissing_key = skip"), "" },
-		{ LIMIT("key = host+header:A\nmissing_key = deny"), "" },
+		{ LIMIT("key = param:A|client\nmissing_key = deny"), "" },
+		{ LIMIT("key = client|param:A\nmissing_key = deny"), "" },
+		{ LIMIT("key = host|param:A\nmissing_key = skip"), "" },
+		{ LIMIT("key = host+param:A\nmissing_key = deny"), "" },
 		{ LIMIT("missing_key = skip"), "" },
 	};
 
