@@ -213,6 +213,8 @@ function bucket.evaluate(value, _, units, period, cost, burst)
 		end
 		if b > full then
 			b = full
+		elseif b < full - MAX then
+			b = full - MAX
 		end
 		if t - seen < ceil_div(full - b, units) then
 			b = b + units * (t - seen)

@@ -18,21 +18,13 @@ local function make_sets()
 		return units
 	end
 
-	-- Only look without a cost leaves what is out where it is.
-	local function log_evict(k)
+	-- Entries that are out are passed over: they only go when one comes
+	-- that is later, or a clock set back would find them missing.
+	local function pass_over(k)
 		local out = must('ZRANGEBYSCORE', k.key, BELOW, k.t - k.q)
+		k.dead = #out
 		for i = 1, #out do
 			k.n = k.n - log.units(out[i])
-		end
-		if k.r == 0 then
-			k.dead = #out
-		elseif k.n == 0 then
-			must('DEL', k.key)
-			k.serial, k.oldest = 0, nil
-			return
-		else
-			must('ZREMRANGEBYSCORE', k.key, BELOW, k.t - k.q)
-			must('ZADD', k.key, k.n, 'n')
 		end
 		local first = must('ZRANGE', k.key, 2 + k.dead, 2 + k.dead,
 			'WITHSCORES')
@@ -41,7 +33,7 @@ local function make_sets()
 
 	function log.stand(k)
 		local head = try('ZRANGE', k.key, 0, 2, 'WITHSCORES')
-		k.t, k.n, k.serial, k.dead = now, 0, 0, 0
+		k.t, k.n, k.total, k.serial, k.dead = now, 0, 0, 0, 0
 		if head.err then
 			return foreign(head)
 		elseif #head == 0 then
@@ -50,15 +42,15 @@ local function make_sets()
 			#head[5] ~= 16 then
 			return NO_STATE
 		end
-		k.serial, k.n = -tonumber(head[2]), tonumber(head[4])
-		k.oldest = tonumber(head[6])
+		k.serial, k.total = -tonumber(head[2]), tonumber(head[4])
+		k.n, k.oldest = k.total, tonumber(head[6])
 		local last = must('ZRANGE', k.key, -1, -1, 'WITHSCORES')
 		k.newest = tonumber(last[2])
 		if k.newest > k.t then
 			k.t = k.newest
 		end
 		if k.oldest <= k.t - k.q then
-			log_evict(k)
+			pass_over(k)
 		end
 		return 0
 	end
@@ -94,6 +86,7 @@ local function make_sets()
 	end
 
 	function log.take(k)
+		k.total = k.n + k.r
 		k.n, k.serial = k.n + k.r, k.serial + 1
 		k.oldest, k.newest = k.oldest or k.t, k.t
 	end
@@ -112,14 +105,17 @@ local function make_sets()
 		return left, next, full, ceil_div(k.t + full, 1000)
 	end
 
-	function log.add(k, units, end_ms)
-		must('ZADD', k.key, k.t, pack_bytes('>dd', k.serial, units),
-			k.n, 'n', -k.serial, 'c')
+	function log.add(k, at, units, end_ms)
+		must('ZADD', k.key, at, pack_bytes('>dd', k.serial, units),
+			k.total, 'n', -k.serial, 'c')
 		must('PEXPIRE', k.key, end_ms + 1 - now_ms)
 	end
 
 	function log.write(k, end_ms)
-		log.add(k, k.r, end_ms)
+		if k.dead > 0 then
+			must('ZREMRANGEBYSCORE', k.key, BELOW, k.t - k.q)
+		end
+		log.add(k, k.t, k.r, end_ms)
 	end
 
 	-- A sorted set: the names of slots by the time until which they are

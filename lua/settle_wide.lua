@@ -73,11 +73,11 @@ local function make_settle_wide()
 		for i = 1, #some do
 			if k.law.units(some[i]) == -k.r then
 				must('ZREM', k.key, some[i])
-				k.n = k.n + k.r
-				if k.n == 0 then
+				k.total = k.total + k.r
+				if k.total == 0 then
 					must('DEL', k.key)
 				else
-					must('ZADD', k.key, k.n, 'n')
+					must('ZADD', k.key, k.total, 'n')
 				end
 				return 0
 			end
@@ -93,13 +93,14 @@ local function make_settle_wide()
 		end
 		local charged = within(k.r, ceiling(k.p) - k.n)
 		if charged > 0 then
-			local newest = k.newest or 0
+			local at, newest = k.t, k.newest or 0
 			if taken > k.t - k.q and taken < k.t then
-				k.t = taken
+				at = taken
 			end
-			k.n, k.serial = k.n + charged, k.serial + 1
-			newest = newest > k.t and newest or k.t
-			k.law.add(k, charged, ceil_div(newest + k.q, 1000))
+			newest = newest > at and newest or at
+			k.total, k.serial = k.total + charged, k.serial + 1
+			k.law.add(k, at, charged,
+				ceil_div(newest + k.q, 1000))
 		end
 		return k.r - charged
 	end

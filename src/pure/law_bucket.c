@@ -38,6 +38,8 @@ bucket_stand(const struct check *c, const struct state *s, int64_t now_us,
 		return;
 	at->used = s->c == at->p ? law_min(full, s->b)
 				 : convert_tokens(s, at->p, full);
+	/* What it owes of a smaller burst: no more than stays exact. */
+	at->used = law_max(at->used, full - ALGORITHM_PRODUCT_MAX);
 	elapsed_us = now_us - s->a;
 	if (elapsed_us < law_ceil(full - at->used, at->r))
 		at->used += at->r * elapsed_us;

@@ -98,8 +98,6 @@ charge_log(const struct check *c, struct state *s, struct standing *at,
 
 	if (taken_us > at->now_us - c->period_us && taken_us < at->now_us)
 		when_us = taken_us;
-	sliding_log_drop(s->log, at->out);
-	s->b = at->used;
 	if (charged == 0 || !sliding_log_add(&s->log, when_us, charged))
 		return 0;
 	s->exists = true;
@@ -217,11 +215,6 @@ static void
 refund_log(
     const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
 {
-	struct standing at = { 0 };
-
-	standing_of(c, s, now_us, &at);
-	sliding_log_drop(s->log, at.out);
-	s->b = at.used;
 	for (size_t i = 0;
 	     taken_us > now_us - c->period_us && i < sliding_log_count(s->log);
 	     i++) {

@@ -3,11 +3,14 @@
  * that the scripts can be held against it.
  *
  *	new                     forget the state
- *	check CHECK NOW         a line: wait remaining next full exists a b c
- *	refund CHECK TAKEN NOW  a line: exists a b c
- *	charge CHECK TAKEN NOW  a line: cut exists a b c
+ *	check CHECK NOW         a line: wait remaining next full (of a
+ *	                        leaky bucket: delay limit) STATE
+ *	refund CHECK TAKEN NOW  a line: STATE
+ *	charge CHECK TAKEN NOW  a line: cut STATE
  *
- * CHECK: algorithm align count period_us burst cost offset_us
+ * CHECK: algorithm align count period_us burst cost offset_us, four
+ *	boundaries, delay_max_us delay_us penalty_us
+ * STATE: exists a b c (nothing of what Redis keeps as a set) penalty_us
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,17 +42,25 @@ next_check(void)
 	c.burst = next_number();
 	c.cost = next_number();
 	c.offset_us = next_number();
+	for (int i = 0; i < 4; i++)
+		c.boundary_us[i] = next_number();
+	c.delay_max_us = next_number();
+	c.delay_us = next_number();
+	c.penalty_us = next_number();
 	return c;
 }
 
 static void
-print_state(const struct state *s)
+print_state(const struct check *c, const struct state *s)
 {
-	if (s->exists)
-		printf("1 %" PRId64 " %" PRId64 " %" PRId64 "\n", s->a, s->b,
-		    s->c);
+	bool is_set = c->algorithm == ALGORITHM_SLIDING_LOG ||
+	    c->algorithm == ALGORITHM_CONCURRENCY;
+
+	if (s->exists && !is_set)
+		printf("1 %" PRId64 " %" PRId64 " %" PRId64, s->a, s->b, s->c);
 	else
-		printf("0 0 0 0\n");
+		printf("0 0 0 0");
+	printf(" %" PRId64 "\n", s->penalty_us);
 }
 
 static void
@@ -61,10 +72,13 @@ check(struct state *s)
 	int64_t end_us;
 
 	algorithm_check(&c, s, next_number(), &v, &after, &end_us);
-	*s = after;
+	if (!algorithm_keep(&c, s, &after))
+		exit(1);
 	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ", v.retry_us,
 	    v.remaining, v.next_us, v.full_us);
-	print_state(s);
+	if (c.algorithm == ALGORITHM_LEAKY_BUCKET)
+		printf("%" PRId64 " %" PRId64 " ", v.delay_us, v.limit);
+	print_state(&c, s);
 }
 
 static void
@@ -74,7 +88,7 @@ refund(struct state *s)
 	int64_t taken_us = next_number();
 
 	settlement_refund(&c, s, taken_us, next_number());
-	print_state(s);
+	print_state(&c, s);
 }
 
 static void
@@ -85,7 +99,7 @@ charge(struct state *s)
 
 	printf("%" PRId64 " ",
 	    settlement_charge(&c, s, taken_us, next_number(), &end_us));
-	print_state(s);
+	print_state(&c, s);
 }
 
 int
@@ -102,7 +116,8 @@ main(void)
 		else if (strcmp(word, "charge") == 0)
 			charge(&s);
 		else
-			s = (struct state){ 0 };
+			algorithm_forget(&s);
 	}
+	algorithm_forget(&s);
 	return 0;
 }

@@ -4,127 +4,205 @@ import os
 import random
 import struct
 import time
+from collections import namedtuple
 
+import pytest
 from conftest import (
-    BUCKET, EPOCH, FIRST, FIXED, SLIDING, SPREAD, by_request, cut, record,
-    request, settlement,
+    BUCKET, CALENDAR, EPOCH, FIRST, FIXED, LEAKY, LOG, SLIDING, SLOTS, SPREAD,
+    by_request, cut, record, request, settlement,
 )
 
 MAX = 2**53 - 1
 PERIODS = [1000, 7000, 10**6, 6 * 10**7, 3599999 * 1000, 7 * 86400 * 10**6,
            366 * 86400 * 10**6]
 
-
-def draw_config(r):
-    algorithm = r.choice([SLIDING, FIXED, BUCKET])
-    period = r.choice(PERIODS)
-    if r.random() < 0.2:
-        period = r.randint(1, 10**7) * 1000
-    align = r.choice([SPREAD, EPOCH, FIRST]) if algorithm == FIXED else SPREAD
-    offset = 0
-    if algorithm == SLIDING:
-        offset = r.randrange(period // 1000) * 1000
-    elif align == SPREAD:
-        offset = r.randrange(period)
-    return algorithm, align, period, offset
+# As decide.c takes it; slot: of the scripts alone.
+Check = namedtuple(
+    "Check", "algorithm align count period burst cost offset b0 b1 b2 b3 "
+    "delay_max delay penalty slot"
+)
+Step = namedtuple("Step", "what check taken now")
 
 
-def draw_rate(r, algorithm, period):
-    """N and B, now and then as large as they may be."""
-    size = r.choice([3, 12, 1000, MAX])
-    if algorithm == SLIDING:
-        return r.randint(1, min(size, MAX // (period // 1000))), 1
-    if algorithm == FIXED:
-        return r.randint(1, size), 1
-    count = r.randint(1, min(size, 10**9))
-    return count, r.randint(1, max(1, min(size, MAX // period)))
+class Trace:
+    """Steps of one key."""
 
+    def __init__(self, r, algorithm):
+        self.r, self.algorithm = r, algorithm
+        self.now = 1_790_000_000_000_000 + r.randrange(10**9)
+        self.times = [self.now]
+        self.draw_config()
+        self.draw_rate()
+        self.draw_boundaries()
+        self.held = []
 
-def draw_cost(r, algorithm, count, burst):
-    limit = burst if algorithm == BUCKET else count
-    return r.choice([0, 1, 1, 1, 2, r.randint(1, limit), limit, limit + 1])
+    def draw_config(self):
+        r = self.r
+        self.period = r.choice(PERIODS)
+        if r.random() < 0.2:
+            self.period = r.randint(1, 10**7) * 1000
+        self.align = SPREAD
+        if self.algorithm == FIXED:
+            self.align = r.choice([SPREAD, EPOCH, FIRST, CALENDAR])
+        self.offset = 0
+        if self.algorithm == SLIDING:
+            self.offset = r.randrange(self.period // 1000) * 1000
+        elif self.align == SPREAD:
+            self.offset = r.randrange(self.period)
+        self.penalty = 0
+        if r.random() < 0.3:
+            self.penalty = r.choice([1000, self.period // 2, self.period * 3])
 
+    def draw_rate(self):
+        """N and B, now and then as large as they may be."""
+        r, period = self.r, self.period
+        size = r.choice([3, 12, 1000, MAX])
+        self.burst, self.delay_max = 1, 0
+        if self.algorithm == SLIDING:
+            self.count = r.randint(1, min(size, MAX // (period // 1000)))
+        elif self.algorithm in (FIXED, SLOTS):
+            self.count = r.randint(1, size)
+        elif self.algorithm == LOG:
+            self.count = r.randint(1, min(size, 10000))
+        else:
+            self.count = r.randint(1, min(size, 10**9))
+            self.burst = r.randint(1, max(1, min(size, MAX // period)))
+            self.delay_max = r.choice(
+                [0, 1, r.randint(0, 2 * period), period // self.count, 10**15]
+            )
 
-def draw_step(r, period, count):
-    return r.choice([
-        0, 1, r.randint(0, 2000), period // count, r.randint(0, period),
-        r.randint(0, 3 * period), -r.randint(0, 2 * period), period,
-    ])
+    def draw_boundaries(self):
+        """Windows of unlike lengths, now mostly within them."""
+        r = self.r
+        widths = [r.randint(1, 2 * self.period) for _ in range(3)]
+        at = self.now - r.randint(-widths[0], 2 * sum(widths))
+        self.boundaries = [at]
+        for width in widths:
+            at += width
+            self.boundaries.append(at)
 
+    def draw_cost(self):
+        r, limit = self.r, self.count
+        if self.algorithm in (BUCKET, LEAKY):
+            limit = self.burst
+        return r.choice([0, 1, 1, 1, 2, r.randint(1, limit), limit, limit + 1])
 
-def trace(r):
-    """Steps of one key: (what, check, taken, now)."""
-    algorithm, align, period, offset = draw_config(r)
-    count, burst = draw_rate(r, algorithm, period)
-    now = 1_790_000_000_000_000 + r.randrange(10**9)
-    times = [now]
-    for _ in range(r.randint(1, 40)):
-        now = max(now + draw_step(r, period, count), 10**15)
+    def draw_step(self):
+        r, period = self.r, self.period
+        if self.algorithm == SLOTS:  # all within 15 s: C does not heal
+            return r.randint(-200000, 300000)
+        return r.choice([
+            0, 1, r.randint(0, 2000), period // self.count,
+            r.randint(0, period), r.randint(0, 3 * period),
+            -r.randint(0, 2 * period), period,
+        ])
+
+    def check(self, **more):
+        c = Check(
+            self.algorithm, self.align, self.count, self.period, self.burst,
+            self.draw_cost(), self.offset, *self.boundaries, self.delay_max,
+            self.r.choice([0, 1000, self.period]), self.penalty, b"",
+        )
+        return c._replace(**more)
+
+    def slot_step(self, i):
+        """A slot is only given back by who has it."""
+        if self.held and self.r.random() < 0.4:
+            slot = self.held.pop(self.r.randrange(len(self.held)))
+            return Step("refund", self.check(slot=slot, cost=1), 0, self.now)
+        c = self.check(slot=b"slot-%d" % i, penalty=0)
+        if c.cost > 0 and len(self.held) < self.count:
+            self.held.append(c.slot)
+        return Step("check", c, 0, self.now)
+
+    def step(self, i):
+        r = self.r
+        self.now = max(self.now + self.draw_step(), 10**15)
         if r.random() < 0.1:
-            count, burst = draw_rate(r, algorithm, period)
-        cost = draw_cost(r, algorithm, count, burst)
-        c = (algorithm, align, count, period, burst, cost, offset)
+            self.draw_rate()
+        if r.random() < 0.1:
+            self.draw_boundaries()
+        if self.algorithm == SLOTS:
+            return self.slot_step(i)
         what = r.choices(["check", "refund", "charge"], [7, 1, 2])[0]
-        yield what, c, r.choice(times[-3:]), now
-        times.append(now)
+        step = Step(what, self.check(), r.choice(self.times[-3:]), self.now)
+        self.times.append(self.now)
+        return step
+
+    def steps(self):
+        return [self.step(i) for i in range(self.r.randint(1, 40))]
 
 
-def numbers(c):
-    return " ".join(str(x) for x in c)
+def line(step):
+    times = [step.now] if step.what == "check" else [step.taken, step.now]
+    return "%s %s\n" % (
+        step.what, " ".join(str(x) for x in [*step.check[:-1], *times])
+    )
 
 
-def as_record(c, sign=1):
-    algorithm, align, count, period, burst, cost, offset = c
-    return record(algorithm, count, period, burst, sign * min(cost, 2**53),
-                  offset, align)
+def as_record(c, settles=0):
+    return record(
+        c.algorithm, c.count, c.period, c.burst,
+        (settles or 1) * min(c.cost, 2**53), c.offset, c.align,
+        boundaries=c[7:11], delay_us=c.delay if settles else c.delay_max,
+        slot=c.slot, penalty_us=0 if settles else c.penalty,
+    )
 
 
-def state_of(c, value):
-    if value is None:
-        return [0, 0, 0, 0]
-    three = struct.unpack("<%dd" % (len(value) // 8), value)
-    return [1] + [int(x) for x in three] + [0] * (3 - len(three))
+def state_of(value, penalty):
+    state = [0, 0, 0, 0]
+    if isinstance(value, bytes):
+        three = struct.unpack("<%dd" % (len(value) // 8), value)
+        state = [1] + [int(x) for x in three] + [0] * (3 - len(three))
+    return state + [int(struct.unpack("<d", penalty)[0]) if penalty else 0]
 
 
 def send(pipe, check_at, settle_at, key, step):
-    what, c, taken, now = step
-    if what == "check":
-        pipe.evalsha(check_at.sha, 1, key, request(as_record(c)), now)
+    if step.what == "check":
+        argument = request(as_record(step.check))
+        keys = [key, key + ":p"][: argument[1]]
+        pipe.evalsha(check_at.sha, len(keys), *keys, argument, step.now)
     else:
-        sign = 1 if what == "charge" else -1
-        argument = settlement(taken, as_record(c, sign))
-        pipe.evalsha(settle_at.sha, 1, key, argument, now)
+        sign = 1 if step.what == "charge" else -1
+        argument = settlement(step.taken, as_record(step.check, sign))
+        pipe.evalsha(settle_at.sha, 1, key, argument, step.now)
     pipe.get(key)
+    pipe.get(key + ":p")
 
 
-def test_drawn_traces(db, check_at, settle_at, decide):
+def compare(step, replies, want):
+    reply, value, penalty = replies
+    got = state_of(value, penalty)
+    assert not isinstance(reply, Exception), (step, reply)
+    if step.what == "check":
+        reply = by_request(reply, request(as_record(step.check)))
+        assert reply[0] == step.now
+        got = reply[1] + got
+    elif step.what == "charge":
+        got = cut(reply) + got
+    assert got == want, step
+
+
+@pytest.mark.parametrize(
+    "algorithm", [SLIDING, FIXED, BUCKET, LOG, LEAKY, SLOTS]
+)
+def test_drawn_traces(db, check_at, settle_at, decide, algorithm):
     seed = int(os.environ.get("SEED", time.time_ns()))
     print("SEED=%d" % seed)
     r = random.Random(seed)
     lines, steps = [], []
     pipe = db.pipeline(transaction=False)
-    for i in range(600):
+    for i in range(200):
         lines.append("new\n")
-        for step in trace(r):
-            what, c, taken, now = step
-            times = [now] if what == "check" else [taken, now]
-            lines.append("%s %s %s\n" % (what, numbers(c), numbers(times)))
+        for step in Trace(r, algorithm).steps():
+            lines.append(line(step))
             steps.append(step)
             send(pipe, check_at, settle_at, "k%d" % i, step)
     replies = pipe.execute(raise_on_error=False)
     wanted = decide(lines)
     assert len(wanted) == len(steps)
     for i, (step, want) in enumerate(zip(steps, wanted)):
-        reply, value = replies[2 * i : 2 * i + 2]
-        got = state_of(step[1], value)
-        if step[0] == "check":
-            assert not isinstance(reply, Exception), (step, reply)
-            reply = by_request(reply, request(as_record(step[1])))
-            assert reply[0] == step[3]
-            got = reply[1] + got
-        elif step[0] == "charge":
-            got = cut(reply) + got
-        assert got == want, (i, step)
+        compare(step, replies[3 * i : 3 * i + 3], want)
 
 
 def test_a_changed_period_in_lowest_terms(check_at, db):
