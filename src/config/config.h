@@ -146,6 +146,7 @@ enum config_on_outage {
 	CONFIG_OUTAGE_LOCAL
 };
 enum config_mode { CONFIG_MODE_ENFORCE, CONFIG_MODE_OBSERVE };
+enum config_status { CONFIG_STATUS_429, CONFIG_STATUS_503 };
 enum config_preflight { CONFIG_PREFLIGHT_FREE, CONFIG_PREFLIGHT_COUNTED };
 
 /* Who belongs to a tier: one of these. */
@@ -206,7 +207,10 @@ struct config_limit {
 	uint64_t scope;            /* enum config_scope */
 	uint64_t on_outage;        /* enum config_on_outage */
 	struct rates outage_rates; /* of CONFIG_OUTAGE_LOCAL */
+	int64_t penalty_us;        /* 0: none */
+	int64_t delay_max_us;      /* leaky_bucket */
 	uint64_t preflight;        /* enum config_preflight */
+	uint64_t status;           /* enum config_status */
 	char *message;             /* NULL: none */
 };
 

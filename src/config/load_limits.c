@@ -11,7 +11,14 @@ struct written {
 static bool
 is_bucket(const struct config_limit *limit)
 {
-	return limit->algorithm == ALGORITHM_TOKEN_BUCKET;
+	return limit->algorithm == ALGORITHM_TOKEN_BUCKET ||
+	    limit->algorithm == ALGORITHM_LEAKY_BUCKET;
+}
+
+static bool
+is_concurrency(const struct config_limit *limit)
+{
+	return limit->algorithm == ALGORITHM_CONCURRENCY;
 }
 
 static struct written
@@ -59,25 +66,68 @@ written_at(const struct load *l, size_t at, size_t i)
 	return tier_rates(l, at, i - 2);
 }
 
-static void
-check_rate(struct load *l, const struct config_limit *limit,
-    const struct rate *rate, const struct place *place)
+static struct check
+check_of(const struct config_limit *limit, const struct rate *rate)
 {
-	struct check check = {
+	return (struct check){
 		.algorithm = (enum algorithm)limit->algorithm,
 		.count = rate->count,
 		.period_us = rate->period_us,
 		.burst = rate->burst,
+		.delay_max_us = limit->delay_max_us,
 	};
+}
 
+static const char *
+too_large(const struct config_limit *limit)
+{
+	if (limit->algorithm == ALGORITHM_SLIDING_LOG)
+		return "a sliding_log keeps each request: at most 10000";
+	return is_bucket(limit)
+	    ? "burst times period is too large to be counted exactly (2^53 "
+	      "and above)"
+	    : "count times period is too large to be counted exactly (2^53 "
+	      "and above)";
+}
+
+/* Is it of a kind that the algorithm takes? */
+static bool
+check_shape(struct load *l, const struct config_limit *limit,
+    const struct rate *rate, const struct place *place)
+{
+	bool has_period = rate->period_us > 0;
+
+	if (has_period == is_concurrency(limit)) {
+		finding_error(&l->findings, place,
+		    has_period ? "concurrency takes N alone, without a period"
+			       : "`%lld`: no rate; it is written N/PERIOD, "
+				 "such as 10/1s",
+		    (long long)rate->count);
+		return false;
+	}
 	if (rate->has_burst && !is_bucket(limit))
 		finding_error(&l->findings, place,
-		    "burst belongs to algorithm = token_bucket");
+		    "burst belongs to algorithm = token_bucket or "
+		    "leaky_bucket");
+	return true;
+}
+
+static void
+check_rate(struct load *l, const struct config_limit *limit,
+    const struct rate *rate, const struct place *place)
+{
+	struct check check = check_of(limit, rate);
+
+	if (!check_shape(l, limit, rate, place))
+		return;
 	if (!algorithm_fits(&check))
-		finding_error(&l->findings, place,
-		    "%s is too large to be counted exactly (2^53 and above)",
-		    is_bucket(limit) ? "burst times period"
-				     : "count times period");
+		finding_error(&l->findings, place, "%s", too_large(limit));
+	else if (limit->algorithm == ALGORITHM_LEAKY_BUCKET &&
+	    algorithm_limit(&check) < rate->burst)
+		finding_warning(&l->findings, place,
+		    "within delay_max no more than %lld of the burst of %lld "
+		    "pass at once",
+		    (long long)algorithm_limit(&check), (long long)rate->burst);
 }
 
 /* What a request may take at most, at once; -1: whatever it likes. */
@@ -86,9 +136,9 @@ least_room(const struct config_limit *limit, const struct rates *rates)
 {
 	int64_t least = -1;
 
-	for (size_t i = 0; rates->kind == RATES_LIST && i < rates->n; i++) {
-		int64_t room = is_bucket(limit) ? rates->rate[i].burst
-						: rates->rate[i].count;
+	for (size_t i = 0; i < rates->n; i++) {
+		struct check check = check_of(limit, &rates->rate[i]);
+		int64_t room = algorithm_cost_max(&check);
 
 		if (least < 0 || room < least)
 			least = room;
@@ -117,6 +167,35 @@ check_cost(struct load *l, size_t at)
 		    "never pass",
 		    (long long)most, (long long)room, w.place.section,
 		    w.place.key);
+	}
+}
+
+/* Options that are of one algorithm, or of all but one. */
+static void
+check_algorithm(struct load *l, size_t at)
+{
+	static const char *const of_units[] = { "cost", "count" };
+	const struct source_section *section = l->limit[at];
+	const struct config_limit *limit = &l->config->limit[at];
+	struct place place = load_place(section, "delay_max");
+
+	if (load_has(section, "delay_max") &&
+	    limit->algorithm != ALGORITHM_LEAKY_BUCKET)
+		finding_error(&l->findings, &place,
+		    "belongs to algorithm = leaky_bucket");
+	place = load_place(section, "status");
+	if (limit->status != CONFIG_STATUS_429 && !is_concurrency(limit))
+		finding_error(&l->findings, &place,
+		    "503 belongs to algorithm = concurrency");
+	for (size_t i = 0; is_concurrency(limit) &&
+	     i < sizeof(of_units) / sizeof(of_units[0]);
+	     i++) {
+		if (!load_has(section, of_units[i]))
+			continue;
+		place = load_place(section, of_units[i]);
+		finding_error(&l->findings, &place,
+		    "does not belong to algorithm = concurrency: a request "
+		    "holds one slot while it runs");
 	}
 }
 
@@ -199,6 +278,7 @@ load_limits(struct load *l)
 				    l, limit, &w.rates->rate[k], &w.place);
 		}
 		check_cost(l, at);
+		check_algorithm(l, at);
 		check_outage(l, at);
 	}
 	for (size_t i = 0; i < l->config->n_backends; i++)

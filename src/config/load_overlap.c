@@ -12,6 +12,13 @@
 
 __extension__ typedef __int128 wide;
 
+static bool
+is_bucket(enum algorithm algorithm)
+{
+	return algorithm == ALGORITHM_TOKEN_BUCKET ||
+	    algorithm == ALGORITHM_LEAKY_BUCKET;
+}
+
 static wide
 ceil_div(int64_t a, int64_t b)
 {
@@ -24,7 +31,7 @@ passes_at_most(enum algorithm algorithm, const struct rate *a, int64_t w_us)
 {
 	wide periods = ceil_div(w_us, a->period_us);
 
-	if (algorithm == ALGORITHM_TOKEN_BUCKET)
+	if (is_bucket(algorithm))
 		return a->burst + a->count * periods;
 	return a->count * (periods + 1);
 }
@@ -37,12 +44,12 @@ static bool
 starves_bucket(
     enum algorithm algorithm, const struct rate *a, const struct rate *b)
 {
-	bool is_bucket = algorithm == ALGORITHM_TOKEN_BUCKET;
-	wide burst = is_bucket ? (wide)a->burst : (wide)a->count * 2;
+	bool bucket = is_bucket(algorithm);
+	wide burst = bucket ? (wide)a->burst : (wide)a->count * 2;
 	wide slow = (wide)a->count * b->period_us;
 	wide fast = (wide)b->count * a->period_us;
 
-	if (is_bucket && burst == b->burst && slow == fast)
+	if (bucket && burst == b->burst && slow == fast)
 		return false;
 	return burst <= b->burst && slow <= fast;
 }
@@ -99,6 +106,14 @@ counts_alike(const struct source_section *a, const struct source_section *b)
 	return true;
 }
 
+/* What delays, or counts what runs, is idle beside no other. */
+static bool
+can_be_idle(const struct config_limit *limit)
+{
+	return limit->algorithm != ALGORITHM_LEAKY_BUCKET &&
+	    limit->algorithm != ALGORITHM_CONCURRENCY;
+}
+
 /* One that is only observed refuses nothing before another. */
 static bool
 is_comparable(const struct load *l, size_t a, size_t b)
@@ -107,6 +122,8 @@ is_comparable(const struct load *l, size_t a, size_t b)
 	const struct config_limit *limit_b = &l->config->limit[b];
 
 	return (limit_a->mode == CONFIG_MODE_ENFORCE || a == b) &&
+	    can_be_idle(limit_b) &&
+	    limit_a->algorithm != ALGORITHM_CONCURRENCY &&
 	    limit_a->n_tiers == 0 && limit_b->n_tiers == 0 &&
 	    counts_alike(l->limit[a], l->limit[b]) &&
 	    is_wider(l->limit[a], l->limit[b]);
@@ -134,7 +151,9 @@ report_if_covered(struct load *l, size_t b, size_t rate_b, size_t a)
 	struct place place = load_place(l->limit[b], "rate");
 
 	for (size_t i = 0; i < limit_a->rates.n; i++) {
-		if (!covers(limit_a, &limit_a->rates.rate[i], limit_b,
+		if (limit_a->rates.rate[i].period_us == 0 ||
+		    limit_b->rates.rate[rate_b].period_us == 0 ||
+		    !covers(limit_a, &limit_a->rates.rate[i], limit_b,
 			&limit_b->rates.rate[rate_b]))
 			continue;
 		finding_warning(&l->findings, &place,

@@ -10,6 +10,7 @@
 
 #include "domain/field_match.h"
 #include "domain/key_watch.h"
+#include "domain/slot.h"
 #include "domain/tier.h"
 #include "domain/tuple.h"
 #include "pure/form.h"
@@ -135,8 +136,12 @@ make_check(const struct config_limit *l, const struct rate *rate,
 		.cost = cost,
 		.offset_us = offset * 1000,
 		.observe = l->mode == CONFIG_MODE_OBSERVE,
+		.delay_max_us = l->delay_max_us,
+		.penalty_us = l->penalty_us,
 	};
-	return true;
+	if (l->algorithm == ALGORITHM_CONCURRENCY)
+		out->slot = slot_new(arena);
+	return l->algorithm != ALGORITHM_CONCURRENCY || out->slot.p != NULL;
 }
 
 static bool

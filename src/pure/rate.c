@@ -12,6 +12,8 @@
 #define DAY        (SECOND * 3600 * 24)
 #define PERIOD_MAX (DAY * 366)
 #define UNITS_TEXT "units are ms s m h d w"
+#define MONTH_MAX  (DAY * 31)
+#define YEAR_MAX   (DAY * 366)
 
 static const struct {
 	struct str name;
@@ -88,6 +90,28 @@ rate_parse_duration(struct str text, int64_t *us, struct err *err)
 	    multiply(text, digits, unit, us, err);
 }
 
+/* "month" or "1month". */
+static bool
+is_calendar(struct str text, struct str unit)
+{
+	return str_eq(text, unit) ||
+	    (text.len > 0 && text.p[0] == '1' &&
+		str_eq((struct str){ text.p + 1, text.len - 1 }, unit));
+}
+
+static bool
+take_calendar(struct str text, struct rate *rate)
+{
+	if (is_calendar(text, STR("month"))) {
+		rate->calendar = RATE_MONTH;
+		rate->period_us = MONTH_MAX;
+	} else if (is_calendar(text, STR("year"))) {
+		rate->calendar = RATE_YEAR;
+		rate->period_us = YEAR_MAX;
+	}
+	return rate->calendar != RATE_ANY;
+}
+
 /* "10s", or "s" for "1s". */
 static bool
 parse_period(struct str item, struct str text, int64_t *us, struct err *err)
@@ -144,24 +168,34 @@ parse_burst(
 }
 
 static bool
+is_number(struct str text)
+{
+	uint64_t n;
+
+	return str_to_u64(text, UINT64_MAX, &n);
+}
+
+static bool
 parse_item(struct str item, struct rate *rate, struct err *err)
 {
 	struct str rest = item;
 	struct str count = str_cut(&rest, '/');
 	struct str period;
 
-	if (rest.p == NULL)
+	if (rest.p == NULL && !is_number(item))
 		return err_set(err,
 		    "`%.*s`: no rate; it is written N/PERIOD, such as 10/1s, "
 		    "or unlimited or deny",
 		    STR_ARG(item));
 	if (!parse_count(item, count, "count", &rate->count, err))
 		return false;
-	period = str_cut(&rest, ' ');
-	if (!parse_period(item, period, &rate->period_us, err))
-		return false;
 	rate->burst = rate->count;
-	rate->has_burst = false;
+	if (rest.p == NULL)
+		return true;
+	period = str_cut(&rest, ' ');
+	if (!take_calendar(period, rate) &&
+	    !parse_period(item, period, &rate->period_us, err))
+		return false;
 	return rest.p == NULL || parse_burst(item, rest, rate, err);
 }
 

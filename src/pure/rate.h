@@ -3,11 +3,13 @@
  * Pure; any thread.
  *
  *	N/PERIOD[ burst B], comma separated, distinct periods
+ *	N, without a period: of what runs at a time
  *	unlimited | deny
  *
  * PERIOD is a count and a unit of ms s m h d w ("10s", "1h"), or the unit
- * alone ("10/s" is "10/1s"). N and B are 1 to 10^12, a period 1ms to 366d;
- * whether an algorithm takes B, and N times the period, is not asked here.
+ * alone ("10/s" is "10/1s"), or one month or year of the calendar. N and B
+ * are 1 to 10^12, a period 1ms to 366d; whether an algorithm takes B, no
+ * period, or one of the calendar, and N times the period, is not asked here.
  * Out-parameters are touched on success alone; an error quotes the item it
  * is about.
  */
@@ -23,11 +25,15 @@
 
 #define RATES_MAX 8 /* rates in one limit */
 
+/* What has no length of its own: period_us is that of the longest. */
+enum rate_calendar { RATE_ANY, RATE_MONTH, RATE_YEAR };
+
 struct rate {
 	int64_t count;     /* N >= 1 */
-	int64_t period_us; /* > 0, whole milliseconds */
+	int64_t period_us; /* > 0, whole milliseconds; 0: none is given */
 	int64_t burst;     /* B >= 1; N where none is given */
 	bool has_burst;    /* written */
+	enum rate_calendar calendar;
 };
 
 enum rates_kind { RATES_LIST, RATES_UNLIMITED, RATES_DENY };

@@ -125,12 +125,19 @@ answer_send(struct connection *c, int status, int64_t retry_us)
 	return next;
 }
 
+static int
+refusal_status(const struct decision *d)
+{
+	return d->limit->status == CONFIG_STATUS_503 ? 503 : 429;
+}
+
 enum next
 answer_refusal(struct connection *c)
 {
 	switch (c->request->decision.kind) {
 	case DECISION_REFUSED:
-		return answer_send(c, 429, ANSWER_NO_RETRY);
+		return answer_send(
+		    c, refusal_status(&c->request->decision), ANSWER_NO_RETRY);
 	case DECISION_FORBIDDEN:
 		return answer_send(c, 403, ANSWER_NO_RETRY);
 	case DECISION_AMBIGUOUS:

@@ -121,6 +121,7 @@ companion(const struct option *o)
 		const char *text;
 	} table[] = {
 		{ "align", "algorithm = fixed_window\n" },
+		{ "delay_max", "algorithm = leaky_bucket\n" },
 		{ "outage_rate", "on_outage = local\n" },
 	};
 
@@ -195,8 +196,8 @@ test_list_of_options(void **state)
 	    "\n[gateway] threads: count 1 to 1024; default 64; restart. "
 	    "Worker threads at the most; they are started on demand.\n"));
 	assert_non_null(strstr(text,
-	    "\n[limit] algorithm: sliding_window, fixed_window, token_bucket; "
-	    "default sliding_window; reload. How units are counted.\n"));
+	    "\n[limit] scope: shared, local; default shared; reload. Whether "
+	    "the count is kept in the store or in this process.\n"));
 	assert_non_null(
 	    strstr(text, "\n[gateway] head_timeout: duration 10ms to 1h; "));
 	free(text);

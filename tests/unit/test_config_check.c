@@ -48,7 +48,7 @@ test_limits(void **state)
 		    "" },
 		{ BACKEND STORE "[limit a]\nrate = 1/s burst 2\n",
 		    "t.ini:6: [limit a] rate: burst belongs to algorithm = "
-		    "token_bucket\n" },
+		    "token_bucket or leaky_bucket\n" },
 		{ BACKEND STORE "[limit a]\nrate = 1/s\nbackend = php\n",
 		    "t.ini:7: [limit a] backend: there is no [backend "
 		    "php]\n" },

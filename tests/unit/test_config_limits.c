@@ -80,6 +80,79 @@ test_costs(void **state)
 }
 
 static void
+test_algorithms(void **state)
+{
+	static const struct row table[] = {
+		{ "[limit a]\nrate = 5\nalgorithm = concurrency\n", "" },
+		{ "[limit a]\nrate = 5/1s\nalgorithm = concurrency\n",
+		    "t.ini:6: [limit a] rate: concurrency takes N alone, "
+		    "without a period\n" },
+		{ "[limit a]\nrate = 5, 6\nalgorithm = concurrency\n",
+		    "t.ini:6: [limit a] rate: `6`: a second rate of the same "
+		    "period; each rate of a limit needs its own\n" },
+		{ "[limit a]\nrate = 5\n",
+		    "t.ini:6: [limit a] rate: `5`: no rate; it is written "
+		    "N/PERIOD, such as 10/1s\n" },
+		{ "[limit a]\nrate = unlimited\nalgorithm = concurrency\n",
+		    "" },
+		{ "[limit a]\nrate = 5\nalgorithm = concurrency\n"
+		  "[tier t]\nwhen = client=10.0.0.0/8\na = 6/1s\n",
+		    "t.ini:10: [tier t] a: concurrency takes N alone, without "
+		    "a period\n" },
+		{ "[limit a]\nrate = 5\nalgorithm = concurrency\n"
+		  "cost = 2\ncount = 401\n",
+		    "t.ini:8: [limit a] cost: does not belong to algorithm = "
+		    "concurrency: a request holds one slot while it runs\n"
+		    "t.ini:9: [limit a] count: does not belong to algorithm = "
+		    "concurrency: a request holds one slot while it runs\n" },
+		{ "[limit a]\nrate = 5\nalgorithm = concurrency\n"
+		  "status = 503\n",
+		    "" },
+		{ A "status = 503\n",
+		    "t.ini:7: [limit a] status: 503 belongs to algorithm = "
+		    "concurrency\n" },
+		{ A "status = 429\npenalty = 1m\n", "" },
+		{ A "status = 418\n",
+		    "t.ini:7: [limit a] status: `418` is none of 429, 503\n" },
+		{ A "penalty = 0\n",
+		    "t.ini:7: [limit a] penalty: must be 1ms to 366d\n" },
+		{ A "delay_max = 2s\n",
+		    "t.ini:7: [limit a] delay_max: belongs to algorithm = "
+		    "leaky_bucket\n" },
+		{ "[limit a]\nrate = 10/1s burst 11\n"
+		  "algorithm = leaky_bucket\n",
+		    "" },
+		{ "[limit a]\nrate = 10/1s burst 12\n"
+		  "algorithm = leaky_bucket\n",
+		    "t.ini:6: [limit a] rate: warning: within delay_max no "
+		    "more than 11 of the burst of 12 pass at once\n" },
+		{ "[limit a]\nrate = 10/1s burst 12\ndelay_max = 2s\n"
+		  "algorithm = leaky_bucket\n",
+		    "" },
+		{ "[limit a]\nrate = 10/1s\ndelay_max = 0\n"
+		  "algorithm = leaky_bucket\n",
+		    "t.ini:6: [limit a] rate: warning: within delay_max no "
+		    "more than 1 of the burst of 10 pass at once\n" },
+		{ "[limit a]\nrate = 10000/1h\nalgorithm = sliding_log\n", "" },
+		{ "[limit a]\nrate = 10001/1h\nalgorithm = sliding_log\n",
+		    "t.ini:6: [limit a] rate: a sliding_log keeps each "
+		    "request: at most 10000\n" },
+		/* What delays, or counts what runs, is idle beside nobody. */
+		{ "[limit a]\nrate = 1/1s\n[limit b]\nrate = 100/1s\n"
+		  "algorithm = leaky_bucket\ndelay_max = 100s\n"
+		  "[limit c]\nrate = 100\nalgorithm = concurrency\n",
+		    "" },
+		{ "[limit b]\nrate = 1/1s\nalgorithm = leaky_bucket\n"
+		  "[limit a]\nrate = 100/1s\n",
+		    "t.ini:9: [limit a] rate: warning: 100/1s can never "
+		    "refuse: 1/1s of [limit b] always does first\n" },
+	};
+
+	(void)state;
+	expect_rows(table, COUNT(table));
+}
+
+static void
 test_outages(void **state)
 {
 	static const struct row table[] = {
@@ -99,7 +172,7 @@ test_outages(void **state)
 		    "shared store: scope = local does not ask it\n" },
 		{ A "on_outage = local\noutage_rate = 3/1m burst 4\n",
 		    "t.ini:8: [limit a] outage_rate: burst belongs to "
-		    "algorithm = token_bucket\n" },
+		    "algorithm = token_bucket or leaky_bucket\n" },
 	};
 
 	(void)state;
@@ -125,10 +198,10 @@ test_tiers(void **state)
 		    "`when`, and rates under the names of limits\n" },
 		{ A "[tier t]\n" WHEN "a = 20\n",
 		    "t.ini:9: [tier t] a: `20`: no rate; it is written "
-		    "N/PERIOD, such as 10/1s, or unlimited or deny\n" },
+		    "N/PERIOD, such as 10/1s\n" },
 		{ A "[tier t]\n" WHEN "a = 20/1m burst 3\n",
 		    "t.ini:9: [tier t] a: burst belongs to algorithm = "
-		    "token_bucket\n" },
+		    "token_bucket or leaky_bucket\n" },
 		{ A "[tier t]\n" WHEN "a = 1000000000000/1d\n",
 		    "t.ini:9: [tier t] a: count times period is too large to "
 		    "be counted exactly (2^53 and above)\n" },
@@ -245,6 +318,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_algorithms),
 		cmocka_unit_test(test_outages),
 		cmocka_unit_test(test_tiers),
 		cmocka_unit_test(test_when),

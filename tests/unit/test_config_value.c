@@ -143,7 +143,7 @@ test_limit(void **state)
 	static const struct fault table[] = {
 		{ "algorithm = gcra",
 		    "`gcra` is none of sliding_window, fixed_window, "
-		    "token_bucket" },
+		    "token_bucket, sliding_log, leaky_bucket, concurrency" },
 		{ "scope = Shared", "`Shared` is none of shared, local" },
 		{ "on_outage = close",
 		    "`close` is none of allow, deny, local" },

@@ -31,24 +31,31 @@ test_one_rate(void **state)
 		const char *text;
 		struct rate rate;
 	} table[] = {
-		{ "10/1s", { 10, S, 10, false } },
-		{ "10/s", { 10, S, 10, false } },
-		{ "5/10s", { 5, 10 * S, 5, false } },
-		{ "1/1ms", { 1, 1000, 1, false } },
-		{ "1/ms", { 1, 1000, 1, false } },
-		{ "7/1500ms", { 7, 1500000, 7, false } },
-		{ "100/m", { 100, 60 * S, 100, false } },
-		{ "100/1h", { 100, 3600 * S, 100, false } },
-		{ "100/2d", { 100, 172800 * S, 100, false } },
-		{ "100/1w", { 100, 604800 * S, 100, false } },
+		{ "10/1s", { 10, S, 10, false, RATE_ANY } },
+		{ "10/s", { 10, S, 10, false, RATE_ANY } },
+		{ "5/10s", { 5, 10 * S, 5, false, RATE_ANY } },
+		{ "1/1ms", { 1, 1000, 1, false, RATE_ANY } },
+		{ "1/ms", { 1, 1000, 1, false, RATE_ANY } },
+		{ "7/1500ms", { 7, 1500000, 7, false, RATE_ANY } },
+		{ "100/m", { 100, 60 * S, 100, false, RATE_ANY } },
+		{ "100/1h", { 100, 3600 * S, 100, false, RATE_ANY } },
+		{ "100/2d", { 100, 172800 * S, 100, false, RATE_ANY } },
+		{ "100/1w", { 100, 604800 * S, 100, false, RATE_ANY } },
 		{ "1000000000000/366d",
-		    { 1000000000000, 366 * 86400 * S, 1000000000000, false } },
-		{ " 10/1s\t", { 10, S, 10, false } },
-		{ "10/1s burst 20", { 10, S, 20, true } },
-		{ "10/1s  burst   20 ", { 10, S, 20, true } },
-		{ "10/1s burst 1", { 10, S, 1, true } },
-		{ "10/1s burst 1000000000000", { 10, S, 1000000000000, true } },
-		{ "010/01s", { 10, S, 10, false } },
+		    { 1000000000000, 366 * 86400 * S, 1000000000000, false,
+			RATE_ANY } },
+		{ " 10/1s\t", { 10, S, 10, false, RATE_ANY } },
+		{ "10/1s burst 20", { 10, S, 20, true, RATE_ANY } },
+		{ "10/1s  burst   20 ", { 10, S, 20, true, RATE_ANY } },
+		{ "10/1s burst 1", { 10, S, 1, true, RATE_ANY } },
+		{ "10/1s burst 1000000000000",
+		    { 10, S, 1000000000000, true, RATE_ANY } },
+		{ "010/01s", { 10, S, 10, false, RATE_ANY } },
+		{ "7", { 7, 0, 7, false, RATE_ANY } },
+		{ "7/month", { 7, 31 * 86400 * S, 7, false, RATE_MONTH } },
+		{ "7/1month", { 7, 31 * 86400 * S, 7, false, RATE_MONTH } },
+		{ "7/1year", { 7, 366 * 86400 * S, 7, false, RATE_YEAR } },
+		{ "7/31d", { 7, 31 * 86400 * S, 7, false, RATE_ANY } },
 	};
 
 	(void)state;
@@ -66,6 +73,8 @@ test_one_rate(void **state)
 		assert_int_equal(rates.rate[0].burst, table[i].rate.burst);
 		assert_int_equal(
 		    rates.rate[0].has_burst, table[i].rate.has_burst);
+		assert_int_equal(
+		    rates.rate[0].calendar, table[i].rate.calendar);
 	}
 }
 
@@ -102,15 +111,18 @@ test_errors(void **state)
 	} table[] = {
 		{ "5/10x",
 		    "`5/10x`: unknown unit `x`; units are ms s m h d w" },
-		{ "5/1month", "unknown unit `month`" },
-		{ "5/1S", "unknown unit `S`" },
 		{ "5/1sec", "unknown unit `sec`" },
 		{ "5/1.5s", "unknown unit `.5s`" },
 		{ "5/-1s", "unknown unit `-1s`" },
 		{ "5/1s,", "``: no rate" },
 		{ "", "``: no rate; it is written N/PERIOD" },
 		{ ",5/1s", "``: no rate" },
-		{ "5", "`5`: no rate" },
+		{ "5 x", "`5 x`: no rate" },
+		{ "0", "`0`: `0` is no count" },
+		{ "5, 6", "`6`: a second rate of the same period" },
+		{ "5/2month", "`5/2month`: unknown unit `month`" },
+		{ "5/2year", "`5/2year`: unknown unit `year`" },
+		{ "5/months", "`5/months`: unknown unit `months`" },
 		{ "5 per second", "`5 per second`: no rate" },
 		{ "Unlimited", "`Unlimited`: no rate" },
 		{ "5/1s, deny", "`deny`: no rate" },
@@ -163,7 +175,8 @@ static void
 test_every_prefix(void **state)
 {
 	static const char text[] = "1000/15ms burst 20, 7/1h";
-	static const size_t whole[] = { 8, 9, 10, 17, 18, 24 };
+	/* Digits alone are what runs at a time. */
+	static const size_t whole[] = { 1, 2, 3, 4, 8, 9, 10, 17, 18, 21, 24 };
 
 	(void)state;
 	for (size_t len = 0; len < sizeof(text); len++) {
