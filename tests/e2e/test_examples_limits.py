@@ -2,15 +2,18 @@
 
 import os
 import subprocess
+import threading
 import urllib.parse
 
 import pytest
 
+from harness import fcgi
+from harness.deadline import until
 from harness.gateway import BINARY, ROOT
 from harness.recipes import together
 
 EXAMPLES = os.path.join(ROOT, "examples", "limits")
-NAMES = ["api-keys", "costs", "four-servers", "login", "site"]
+NAMES = ["api-keys", "costs", "downloads", "four-servers", "login", "site"]
 WARNED = {"login": ["[limit login-user] key: warning: a client can invent"]}
 RIGHT = "correct horse"
 
@@ -229,6 +232,71 @@ def test_costs_one_budget(farm):
     assert left("/") == (429, 0)
     assert left("/health") == (200, 0)
     assert gateway.ask("/", client="192.0.2.2").limit[1] == 99
+
+
+# downloads.ini
+
+class Downloads:
+    """Sends the first piece of a file; the rest when it may end."""
+
+    def __init__(self):
+        self.may_end = threading.Event()
+
+    def __call__(self, request):
+        request.write(b"Content-Type: text/plain\r\n\r\nfirst ")
+        if request.param("SCRIPT_NAME").endswith("/slow"):
+            assert self.may_end.wait(30.0)
+        request.write(b"last")
+        request.end()
+
+
+class Download:
+    """A client in the middle of one."""
+
+    def __init__(self, gateway, client):
+        self.conn = gateway.connect(seconds=30.0)
+        self.conn.send(fcgi.request(fcgi.env("/download/slow", client=client)))
+        kind, _, content = self.conn.read_record()
+        assert kind == fcgi.STDOUT and b"text/plain" in content, content
+
+
+def download(gateway, client="192.0.2.1", uri="/download/quick"):
+    return gateway.ask(uri, client=client)
+
+
+def test_downloads_two_at_a_time(farm):
+    handler = Downloads()
+    gateway = one(farm, "downloads", handler=handler)
+    first, second = (Download(gateway, "192.0.2.1") for _ in range(2))
+    got = download(gateway)
+    assert (got.status, got.header("Retry-After")) == (429, "1")
+    assert b"Two downloads at a time, please." in got.body
+    # Others have their own, and pages are no downloads.
+    assert download(gateway, "192.0.2.2").status == 200
+    assert download(gateway, uri="/page").status == 200
+    # A client that goes away frees its place, one that has it all as well.
+    first.conn.close()
+    until(lambda: download(gateway).status == 200, 5.0, "a free place")
+    third = Download(gateway, "192.0.2.1")
+    assert download(gateway).status == 429
+    handler.may_end.set()
+    for conn in (second.conn, third.conn):
+        assert conn.response().out.endswith(b"last")
+        conn.close()
+    until(lambda: download(gateway).status == 200, 5.0, "a free place")
+
+
+def test_downloads_twenty_of_all(farm):
+    handler = Downloads()
+    gateway = one(farm, "downloads", handler=handler)
+    some = [Download(gateway, "192.0.2.%d" % n) for n in range(20)]
+    got = download(gateway, "192.0.2.99")
+    assert (got.status, got.header("Retry-After")) == (503, "1")
+    assert download(gateway, uri="/page").status == 200
+    handler.may_end.set()
+    for each in some:
+        assert each.conn.response().complete
+        each.conn.close()
 
 
 # four-servers.ini
