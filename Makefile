@@ -138,6 +138,7 @@ SUITES = SLUICE=$(abspath $(BUILD)/sluice) PYTHON=$(PYTHON) tests/run/suites
 
 ## make check      every test, in minutes; ends with `N passed, N failed`
 check: | deps-build deps-test
+	@tests/run/parsers build/parsers
 	@$(MAKE) --no-print-directory DEVELOPER=1 check-built
 
 check-built: all $(UNIT) $(REPLAY)
