@@ -95,5 +95,10 @@ figures_tell(struct decision *d, struct arena *arena)
 		    numbers_rate(d->limit->name, false, &none, &d->verdict);
 		spoken = &rate[n++];
 	}
-	d->numbers = (struct numbers){ rate, n, spoken, clock_real_us() };
+	/* Told anew after the response, its times still count from here. */
+	if (d->numbers.at_us == 0)
+		d->numbers.at_us = clock_real_us();
+	d->numbers.rate = rate;
+	d->numbers.n = n;
+	d->numbers.spoken = spoken;
 }

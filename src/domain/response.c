@@ -110,7 +110,8 @@ own_stay(const struct response *r)
 static bool
 ours_go_out(const struct response *r)
 {
-	return r->decision->has_numbers && r->style->reply.numbers.families != 0 &&
+	return r->decision->has_numbers &&
+	    r->style->reply.numbers.families != 0 &&
 	    r->style->headers_on == CONFIG_HEADERS_ON_ALL &&
 	    !is_public(&r->head) && !own_stay(r);
 }
@@ -174,7 +175,8 @@ write_head(const struct response *r, struct buf *down)
 		buf_add(&text, "\r\n", 2);
 	}
 	if (ours)
-		numbers_write(&text, &r->decision->numbers, &r->style->reply.numbers);
+		numbers_write(
+		    &text, &r->decision->numbers, &r->style->reply.numbers);
 	buf_add(&text, "\r\n", 2);
 	add_stdout(r, buf_str(&text), down);
 	down->failed = down->failed || text.failed;

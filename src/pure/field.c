@@ -98,7 +98,7 @@ is_leap(int64_t year)
 }
 
 static int
-days_of(int month, int64_t year)
+days_of(ptrdiff_t month, int64_t year)
 {
 	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30,
 		31 };
@@ -114,8 +114,8 @@ field_add_date(struct buf *out, int64_t seconds)
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	int64_t day, second;
 	int64_t year = 1970;
-	int month = 0;
-	int weekday;
+	ptrdiff_t month = 0;
+	ptrdiff_t weekday;
 
 	if (seconds > YEAR_9999_END)
 		seconds = YEAR_9999_END;
@@ -123,13 +123,12 @@ field_add_date(struct buf *out, int64_t seconds)
 		seconds = 0;
 	day = seconds / DAY_SECONDS;
 	second = seconds % DAY_SECONDS;
-	weekday = (int)(day % 7);
+	weekday = (ptrdiff_t)(day % 7);
 	for (; day >= (is_leap(year) ? 366 : 365); year++)
 		day -= is_leap(year) ? 366 : 365;
 	for (; day >= days_of(month, year); month++)
 		day -= days_of(month, year);
 	buf_addf(out, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
-	    weekdays + weekday * 3, (int)day + 1, months + (ptrdiff_t)month * 3,
-	    (int)year, (int)(second / 3600), (int)(second / 60 % 60),
-	    (int)(second % 60));
+	    weekdays + weekday * 3, (int)day + 1, months + month * 3, (int)year,
+	    (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60));
 }

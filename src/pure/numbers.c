@@ -85,7 +85,7 @@ add_period(struct buf *out, int64_t us)
 		int64_t ms;
 		const char *unit;
 	} units[] = {
-		{ 7 * 86400000, "w" },
+		{ INT64_C(7) * 86400000, "w" },
 		{ 86400000, "d" },
 		{ 3600000, "h" },
 		{ 60000, "m" },
