@@ -53,6 +53,9 @@ void load_response(struct load *l);
 void load_sense(struct load *l);
 /* Writes down what each limit is (config_limit's definition). */
 void load_definitions(struct load *l);
+/* Does limit `a` apply to whatever limit `b` applies to? */
+bool load_is_wider(
+    const struct source_section *a, const struct source_section *b);
 /* Warns of rates that can never refuse, since another one always does. */
 void load_overlap(struct load *l);
 

@@ -1,6 +1,6 @@
 /*
  * Of the keys of limits: which values count (known_keys), and whether a
- * client that invents one gets a count of its own for it.
+ * client that invents them is stopped by nothing.
  */
 #include "config/load.h"
 
@@ -85,9 +85,53 @@ has_invented(const struct key_part *part)
 }
 
 static bool
-has_rates(const struct config_limit *limit)
+is_fixed(const struct key_part *part)
 {
-	return limit->rates.kind == RATES_LIST || limit->n_tiers > 0;
+	for (size_t i = 0; i < part->n; i++)
+		if (part->alternative[i].source != KEY_GLOBAL &&
+		    part->alternative[i].source != KEY_METHOD)
+			return false;
+	return true;
+}
+
+/* Does it stop a client whatever that sends? */
+static bool
+binds_clients(const struct config_limit *limit)
+{
+	if (limit->rates.n == 0 || limit->n_tiers > 0 ||
+	    limit->mode != CONFIG_MODE_ENFORCE)
+		return false;
+	for (size_t i = 0; i < limit->key.n; i++)
+		if (!is_of_web_server(&limit->key.part[i]) &&
+		    !is_fixed(&limit->key.part[i]))
+			return false;
+	return limit->key.n > 0;
+}
+
+/* Is there another limit that a client who invents keys runs into? */
+static bool
+is_backed(const struct load *l, size_t at)
+{
+	for (size_t i = 0; i < l->config->n_limits; i++)
+		if (i != at && binds_clients(&l->config->limit[i]) &&
+		    !load_has(l->limit[i], "count") &&
+		    load_is_wider(l->limit[i], l->limit[at]))
+			return true;
+	return false;
+}
+
+/* Is all of it what a client can send as it likes? */
+static bool
+is_invented(const struct key *key)
+{
+	bool invented = false;
+
+	for (size_t i = 0; i < key->n; i++) {
+		if (is_of_web_server(&key->part[i]))
+			return false;
+		invented |= has_invented(&key->part[i]);
+	}
+	return invented;
 }
 
 static void
@@ -95,19 +139,15 @@ judge_key(struct load *l, size_t at)
 {
 	const struct config_limit *limit = &l->config->limit[at];
 	struct place place = load_place(l->limit[at], "key");
-	bool invented = false;
 
-	if (load_has(l->limit[at], "known_keys") || !has_rates(limit))
+	if (load_has(l->limit[at], "known_keys") ||
+	    (limit->rates.n == 0 && limit->n_tiers == 0) ||
+	    !is_invented(&limit->key) || is_backed(l, at))
 		return;
-	for (size_t i = 0; i < limit->key.n; i++) {
-		if (is_of_web_server(&limit->key.part[i]))
-			return;
-		invented |= has_invented(&limit->key.part[i]);
-	}
-	if (invented)
-		finding_warning(&l->findings, &place,
-		    "a client can invent values for it, each of which begins "
-		    "a count of its own: known_keys says which count");
+	finding_warning(&l->findings, &place,
+	    "a client can invent values for it, each of which begins a count "
+	    "of its own: say in known_keys which count, or let a limit by "
+	    "client apply too");
 }
 
 void

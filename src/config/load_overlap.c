@@ -76,9 +76,8 @@ text_of(const struct source_section *section, const char *key)
 	    : str_of(option_find(section->kind, str_of(key))->preset);
 }
 
-/* Does `a` apply to whatever `b` applies to? */
-static bool
-is_wider(const struct source_section *a, const struct source_section *b)
+bool
+load_is_wider(const struct source_section *a, const struct source_section *b)
 {
 	static const char *const narrowing[] = { "host", "path", "method",
 		"client", "header", "query", "backend", "except_path",
@@ -126,7 +125,7 @@ is_comparable(const struct load *l, size_t a, size_t b)
 	    limit_a->algorithm != ALGORITHM_CONCURRENCY &&
 	    limit_a->n_tiers == 0 && limit_b->n_tiers == 0 &&
 	    counts_alike(l->limit[a], l->limit[b]) &&
-	    is_wider(l->limit[a], l->limit[b]);
+	    load_is_wider(l->limit[a], l->limit[b]);
 }
 
 /* The i-th rate as it was written. */
