@@ -2,12 +2,13 @@
 
 import random
 import threading
+import time
 import urllib.parse
 
 import pytest
 
 from harness import fcgi
-from harness.deadline import until
+from harness.deadline import SCALE, elapse, pause, until
 from harness.gateway import APPS
 from harness.recipes import fastcgi, fixed, together
 
@@ -139,3 +140,128 @@ def test_what_10000_responses_say_is_what_redis_counts(farm, redis):
               "%d units left of %s" % (rest, name))
     for gateway in some:
         assert {left(gateway, name) for name in BUDGETS} == {rest}
+
+
+# Concurrency
+
+SLOTS = 10
+CLIENTS = 64
+
+
+class Inside:
+    """An application that counts who is in it; it keeps who asks for /hold."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.now = 0
+        self.most = 0
+        self.may_go = threading.Event()
+
+    def __call__(self, request):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        try:
+            if request.param("SCRIPT_NAME") == "/hold":
+                assert self.may_go.wait(60.0)
+            pause()  # gives the others a chance to come in
+        finally:
+            with self.lock:
+                self.now -= 1
+        request.answer(b"ok")
+
+
+@pytest.fixture
+def inside():
+    return Inside()
+
+
+@pytest.fixture
+def doors(farm, redis, inside, request):
+    """Four gateways to it, with ten slots of this test's own."""
+    return four(farm, redis, farm.application(inside), {
+        "slots": {"key": "global", "algorithm": "concurrency",
+                  "rate": SLOTS},
+    }, gateway={"threads": CLIENTS + 8})
+
+
+def forget_slots(redis):
+    for name in redis.client().scan_iter("*:slots:*"):
+        redis.client().delete(name)
+
+
+def slots_held(redis):
+    return sum(redis.client().zcard(name)
+               for name in redis.client().scan_iter("*:slots:*"))
+
+
+def test_64_clients_at_once_and_10_inside(doors, inside, redis):
+    forget_slots(redis)
+    statuses = []
+
+    def client(i):
+        statuses.append(doors[i % GATEWAYS].ask("/hold", seconds=60.0).status)
+
+    thread = threading.Thread(target=together, args=(CLIENTS, client))
+    thread.start()
+    until(lambda: len(statuses) == CLIENTS - SLOTS, 20.0, "54 refusals")
+    until(lambda: inside.now == SLOTS, 5.0, "ten inside")
+    assert set(statuses) == {429}
+    inside.may_go.set()
+    thread.join(30.0)
+    assert statuses.count(200) == SLOTS
+    assert inside.most == SLOTS
+
+
+def test_64_clients_come_and_go_and_never_more_than_10_are_inside(
+        doors, inside, redis):
+    forget_slots(redis)
+
+    def client(i):
+        return [doors[i % GATEWAYS].ask("/", seconds=60.0).status
+                for _ in range(20)]
+
+    statuses = sum(together(CLIENTS, client), [])
+    assert set(statuses) == {200, 429}
+    assert inside.most <= SLOTS
+    # Nothing is left: all ten are free again.
+    until(lambda: doors[0].ask("/").limit[:2] == (SLOTS, SLOTS - 1), 5.0,
+          "ten free slots")
+
+
+def hold(gateway, count):
+    conns = [gateway.connect(60.0) for _ in range(count)]
+    for conn in conns:
+        conn.send(fcgi.request(fcgi.env("/hold")))
+    return conns
+
+
+def test_slots_of_a_killed_gateway_are_free_within_15_seconds(
+        farm, doors, inside, redis):
+    forget_slots(redis)
+    dead = doors[0]
+    lost = hold(dead, 4)
+    until(lambda: inside.now == 4, 5.0, "four inside")
+    kept = sum((hold(gateway, 2) for gateway in doors[1:]), [])
+    until(lambda: inside.now == SLOTS, 5.0, "ten inside")
+    assert doors[1].ask("/").status == 429
+    dead.kill()
+    farm.started.remove(dead)
+    died = time.monotonic()
+    while doors[1].ask("/").status != 200:
+        # The last request may have begun just before these 15 seconds.
+        assert time.monotonic() < died + 15 + 0.5 * SCALE
+        elapse(0.05)
+    # Each of its four is free, and those of the living are still held, also
+    # when they are older than a slot that nobody renews.
+    until(lambda: slots_held(redis) == SLOTS - 4, 5.0, "four free slots")
+    kept += hold(doors[2], 4)
+    until(lambda: slots_held(redis) == SLOTS, 5.0, "no free slot")
+    while time.monotonic() < died + 17:
+        assert doors[3].ask("/").status == 429
+        elapse(0.1)
+    inside.may_go.set()
+    for conn in kept:
+        assert conn.response().status == 200
+    for conn in kept + lost:
+        conn.close()
