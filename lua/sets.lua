@@ -112,10 +112,10 @@ local function make_sets()
 	end
 
 	function log.write(k, end_ms)
+		log.add(k, k.t, k.r, end_ms)
 		if k.dead > 0 then
 			must('ZREMRANGEBYSCORE', k.key, BELOW, k.t - k.q)
 		end
-		log.add(k, k.t, k.r, end_ms)
 	end
 
 	-- A sorted set: the names of slots by the time until which they are
@@ -146,14 +146,9 @@ local function make_sets()
 	function slots.look(k)
 		if slots.stand(k) == NO_STATE then
 			return NO_STATE
-		elseif k.r == 0 then
-			k.n = must('ZCOUNT', k.key,
-				string.format('(%.0f', k.t), '+inf')
-			return 0
 		end
-		must('ZREMRANGEBYSCORE', k.key, '-inf', k.t)
-		k.n = must('ZCARD', k.key)
-		return k.n < k.p and 0 or BUSY
+		k.n = must('ZCOUNT', k.key, string.format('(%.0f', k.t), '+inf')
+		return (k.r == 0 or k.n < k.p) and 0 or BUSY
 	end
 
 	function slots.take(k)
@@ -165,8 +160,10 @@ local function make_sets()
 			ceil_div(k.t + HOLD, 1000)
 	end
 
+	-- The first write is one that a full server refuses.
 	function slots.write(k, end_ms)
 		must('ZADD', k.key, k.t + HOLD, k.slot)
+		must('ZREMRANGEBYSCORE', k.key, '-inf', k.t)
 		must('PEXPIRE', k.key, end_ms + 1 - now_ms)
 	end
 
