@@ -120,6 +120,131 @@ test_refund(void **context)
 	s->ops->free(s);
 }
 
+static struct store_check
+slot(const char *key, int64_t count, const char *name)
+{
+	struct store_check c = { .key = str_of(key), .slot = str_of(name) };
+
+	c.check = (struct check){
+		.algorithm = ALGORITHM_CONCURRENCY, .count = count, .cost = 1
+	};
+	return c;
+}
+
+/* A slot goes back once, and only one that was taken. */
+static void
+test_slots(void **context)
+{
+	struct store *s = store_memory_new(100);
+	struct store_check c[3] = { slot("k", 2, "a"), slot("k", 2, "b"),
+		slot("k", 2, "c") };
+	struct store_check both[2] = { slot("k", 2, "d"), limit("full", 1) };
+	struct store_question q = { c, 1 };
+
+	(void)context;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(ask(s, &c[i], 1).verdict[0].kind,
+		    i < 2 ? VERDICT_ALLOWED : VERDICT_REFUSED);
+	s->ops->release(s, &c[2], 1);
+	assert_int_equal(ask(s, &c[2], 1).verdict[0].kind, VERDICT_REFUSED);
+	for (size_t i = 0; i < 3; i++)
+		s->ops->release(s, c, 1);
+	assert_int_equal(ask(s, &c[2], 1).verdict[0].remaining, 0);
+	s->ops->release(s, c, 3);
+	assert_int_equal(store_memory_count(s), 0);
+	/* Not taken as another refuses; a refund gives it back too. */
+	ask(s, &both[1], 1);
+	assert_int_equal(ask(s, both, 2).verdict[0].remaining, 2);
+	assert_int_equal(store_memory_count(s), 1);
+	ask(s, c, 1);
+	s->ops->refund(s, &q, 0);
+	s->ops->release(s, c, 1);
+	assert_int_equal(store_memory_count(s), 1);
+	s->ops->free(s);
+}
+
+/* Room is made of anything but what is held. */
+static void
+test_held_slots_stay(void **context)
+{
+	struct store *s = store_memory_new(2);
+	struct store_check held = slot("held", 5, "a");
+	char key[16];
+
+	(void)context;
+	ask(s, &held, 1);
+	for (int i = 0; i < 100; i++) {
+		struct store_check c;
+
+		snprintf(key, sizeof(key), "k%d", i);
+		c = limit(key, 9);
+		assert_int_equal(
+		    ask(s, &c, 1).verdict[0].kind, VERDICT_ALLOWED);
+		s->ops->maintain(s);
+	}
+	held.check.cost = 0;
+	assert_int_equal(ask(s, &held, 1).verdict[0].remaining, 4);
+	held.check.cost = 1;
+	s->ops->release(s, &held, 1);
+	assert_int_equal(store_memory_count(s), 1);
+	s->ops->free(s);
+}
+
+/* A refusal's penalty outlives the count, all or nothing or not. */
+static void
+test_penalty(void **context)
+{
+	struct store *s = store_memory_new(100);
+	struct store_check c[2] = { limit("a", 1), limit("b", 9) };
+	struct store_question q = { c, 2 };
+	struct store_answer a;
+
+	(void)context;
+	c[0].check.penalty_us = c[1].check.penalty_us = 2 * HOUR_US;
+	a = ask(s, c, 2);
+	assert_int_equal(ask(s, c, 2).verdict[0].retry_us, 2 * HOUR_US);
+	s->ops->refund(s, &q, a.taken_us);
+	assert_int_equal(store_memory_count(s), 1);
+	a = ask(s, c, 2);
+	assert_int_equal(a.verdict[0].kind, VERDICT_REFUSED);
+	assert_int_equal(a.verdict[0].remaining, 0);
+	assert_in_range(
+	    a.verdict[0].retry_us, 2 * HOUR_US - 60000000, 2 * HOUR_US);
+	assert_int_equal(a.verdict[1].kind, VERDICT_ALLOWED);
+	assert_int_equal(a.verdict[1].remaining, 9);
+	c[0].check.penalty_us = 0;
+	assert_int_equal(ask(s, c, 2).verdict[0].kind, VERDICT_ALLOWED);
+	s->ops->free(s);
+}
+
+/* Taken, given back, full, and freed with what it holds. */
+static void
+test_logs_and_queues(void **context)
+{
+	struct store *s = store_memory_new(100);
+	struct store_check c[2] = { limit("log", 20), limit("queue", 20) };
+	struct store_question q = { c, 2 };
+	struct store_answer a;
+
+	(void)context;
+	c[0].check.algorithm = ALGORITHM_SLIDING_LOG;
+	c[1].check.algorithm = ALGORITHM_LEAKY_BUCKET;
+	c[1].check.delay_max_us = 24 * HOUR_US;
+	for (int i = 0; i < 21; i++) {
+		a = ask(s, c, 2);
+		assert_int_equal(a.verdict[0].kind,
+		    i < 20 ? VERDICT_ALLOWED : VERDICT_REFUSED);
+		assert_int_equal(a.verdict[1].limit, 20);
+		if (i == 19)
+			c[1].check.delay_us = a.verdict[1].delay_us;
+	}
+	assert_in_range(c[1].check.delay_us, 18 * HOUR_US / 20, HOUR_US);
+	s->ops->refund(s, &q, a.taken_us);
+	a = ask(s, c, 2);
+	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
+	s->ops->free(s);
+}
+
 /* B89: what is over goes, by maintain alone. */
 static void
 test_expires(void **context)
@@ -135,7 +260,7 @@ test_expires(void **context)
 		snprintf(key, sizeof(key), "k%d", i);
 		c = limit(key, i % 2 + 1);
 		c.check.period_us = 20000;
-		c.check.algorithm = (enum algorithm)(i % 3);
+		c.check.algorithm = (enum algorithm)(i % ALGORITHM_CONCURRENCY);
 		ask(s, &c, 1);
 	}
 	while (store_memory_count(s) > 0) {
@@ -331,6 +456,10 @@ main(void)
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_all_or_nothing),
 		cmocka_unit_test(test_refund),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_held_slots_stay),
+		cmocka_unit_test(test_penalty),
+		cmocka_unit_test(test_logs_and_queues),
 		cmocka_unit_test(test_expires),
 		cmocka_unit_test(test_max_keys),
 		cmocka_unit_test(test_smaller_max_keys),

@@ -108,6 +108,128 @@ test_answers(void **context)
 	end(&f);
 }
 
+static struct store_check
+slot(const char *name, int64_t count)
+{
+	struct store_check c = { .key = STR("slots"), .slot = str_of(name) };
+
+	c.check = (struct check){
+		.algorithm = ALGORITHM_CONCURRENCY, .count = count, .cost = 1
+	};
+	return c;
+}
+
+/* As in memory: the same figures of every law, and a penalty of its own. */
+static void
+test_all_laws(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c[5] = { limit("log", 3), limit("queue", 5),
+		slot("me", 7), limit("dates", 9), limit("short", 2) };
+	struct store_question q = { c, 5 };
+	struct store_answer a;
+	struct fixture f;
+
+	(void)context;
+	settings.timeout_us = 2000000;
+	c[0].check.algorithm = ALGORITHM_SLIDING_LOG;
+	c[1].check.algorithm = ALGORITHM_LEAKY_BUCKET;
+	c[1].check.delay_max_us = 24 * HOUR_US;
+	c[3].check.align = ALIGN_CALENDAR;
+	for (int i = 0; i < 4; i++)
+		c[3].check.boundary_us[i] =
+		    clock_real_us() + (i * 2 - 3) * HOUR_US;
+	c[4].check.penalty_us = 48 * HOUR_US;
+	c[4].check.observe = true;
+	begin(&f, &settings);
+	for (int i = 0; i < 3; i++) {
+		char name[2] = { (char)('a' + i), '\0' };
+
+		c[2].slot = str_of(name);
+		a = ask(&f, c, 5);
+		assert_int_equal(a.status, STORE_ANSWERED);
+		for (int k = 0; k < 4; k++) {
+			assert_int_equal(a.verdict[k].kind, VERDICT_ALLOWED);
+			assert_int_equal(a.verdict[k].limit, 3 + 2 * k);
+			assert_int_equal(a.verdict[k].remaining, 2 + 2 * k - i);
+		}
+		assert_true((a.verdict[1].delay_us > 0) == (i > 0));
+		assert_in_range(
+		    a.verdict[3].full_us, HOUR_US - 20000000, HOUR_US);
+	}
+	assert_int_equal(a.verdict[4].kind, VERDICT_REFUSED);
+	assert_int_equal(a.verdict[4].retry_us, 48 * HOUR_US);
+	assert_int_equal(ask(&f, c, 5).verdict[0].kind, VERDICT_REFUSED);
+	c[1].check.delay_us = a.verdict[1].delay_us;
+	f.store->ops->refund(f.store, &q, a.taken_us);
+	for (int i = 0; i < 5; i++)
+		c[i].check.cost = 0;
+	a = ask(&f, c, 5);
+	for (int k = 0; k < 4; k++)
+		assert_int_equal(a.verdict[k].remaining, 1 + 2 * k);
+	end(&f);
+}
+
+/* A slot goes back once, and only one that was taken. */
+static void
+test_slots(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c[3] = { slot("a", 2), slot("b", 2), slot("c", 2) };
+	struct store_check both[2] = { slot("d", 2), limit("full", 1) };
+	struct fixture f;
+
+	(void)context;
+	settings.timeout_us = 2000000;
+	begin(&f, &settings);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ask(&f, &c[i], 1).verdict[0].kind,
+		    i < 2 ? VERDICT_ALLOWED : VERDICT_REFUSED);
+	f.store->ops->release(f.store, &c[2], 1);
+	assert_int_equal(ask(&f, &c[2], 1).verdict[0].retry_us, 1000000);
+	f.store->ops->release(f.store, c, 1);
+	f.store->ops->release(f.store, c, 1);
+	assert_int_equal(ask(&f, &c[2], 1).verdict[0].remaining, 0);
+	f.store->ops->release(f.store, c, 3);
+	ask(&f, &both[1], 1);
+	assert_int_equal(ask(&f, both, 2).verdict[0].remaining, 2);
+	f.store->ops->release(f.store, both, 2);
+	assert_true(redis_server_command(&server, "RENAMENX full gone"));
+	/* Who crashed holds it no longer than its deadline says. */
+	assert_true(redis_server_command(
+	    &server, "ZADD slots 1 dead 9000000000000000 alive"));
+	assert_int_equal(ask(&f, both, 2).verdict[0].remaining, 0);
+	end(&f);
+}
+
+/* What the server has lost comes back with the next renewal. */
+static void
+test_slots_are_renewed(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c = slot("a", 2);
+	int64_t deadline_us = clock_mono_us() + 20000000;
+	struct fixture f;
+
+	(void)context;
+	settings.timeout_us = 2000000;
+	begin(&f, &settings);
+	ask(&f, &c, 1);
+	assert_true(redis_server_command(&server, "DEL slots"));
+	c.check.cost = 0;
+	pthread_mutex_lock(&f.lock);
+	while (ask(&f, &c, 1).verdict[0].remaining == 2) {
+		assert_true(clock_mono_us() < deadline_us);
+		wait_until(&f, deadline_us);
+	}
+	pthread_mutex_unlock(&f.lock);
+	c.check.cost = 1;
+	f.store->ops->release(f.store, &c, 1);
+	c.check.cost = 0;
+	assert_int_equal(ask(&f, &c, 1).verdict[0].remaining, 2);
+	end(&f);
+}
+
 /* B74: a server that forgot the scripts gets them once, by EVAL. */
 static void
 test_b74_noscript(void **context)
@@ -486,6 +608,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_answers, flush),
+		cmocka_unit_test_setup(test_all_laws, flush),
+		cmocka_unit_test_setup(test_slots, flush),
+		cmocka_unit_test_setup(test_slots_are_renewed, flush),
 		cmocka_unit_test_setup(test_b74_noscript, flush),
 		cmocka_unit_test_setup(test_wrong_type, flush),
 		cmocka_unit_test_setup(test_truth, flush),
