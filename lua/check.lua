@@ -7,24 +7,46 @@
 --
 -- Returns a flat list: now (a double as 8 bytes), then for each request
 -- either an error (an outage for it) or for each check four doubles as 32
--- bytes: wait, remaining, next, full. A leaky bucket's has two more: the
--- delay of a request that is allowed, and the limit.
+-- bytes: wait, remaining, next, full. A leaky bucket's, and that of a key
+-- with its own counts, has two more: the delay of a request that is allowed,
+-- and the limit.
 -- wait: 0 allowed, > 0 refused for so long, -1 refused for ever, -2 the
 -- key holds something else.
 --@include now.lua
 --@include laws.lua
+--@include own.lua
 --@include sets.lua
 --@include wide.lua
 local FIGURES = '<dddd'
+local ALL_FIGURES = '<dddddd'
 local NOTHING = pack_bytes(FIGURES, NO_STATE, 0, 0, 0)
-local WAIT = 8 -- where it stands among what decide_many keeps of a check
+local WAIT = 9 -- where it stands among what decide_many keeps of a check
 local HEADER_SIZE = 4
 
 local records = ARGV[1]
 local reply, filled = { pack_bytes('<d', now) }, 1
 
+-- limit, p, q, r, s, and what the law makes of the count. limit: that of
+-- the key's own counts, which are asked for if own_key; else false.
+local function weigh(key, law, kind, p, q, r, s, own_key, own_at)
+	local limit, value, text = false, nil, nil
+	if own_key then
+		value, text = get_both(key, own_key)
+		if text then
+			limit, p, q, s = own(text, records, own_at, kind, p, q,
+				s)
+		end
+	else
+		value = try('GET', key)
+	end
+	if value and #value ~= law.size then
+		return limit, p, q, r, s, foreign(value)
+	end
+	return limit, p, q, r, s, law.evaluate(value, kind, p, q, r, s)
+end
+
 -- Takes the cost if `take`, and tells the figures.
-local function conclude(key, law, take, p, q, r, s, wait, t, a, b, c, d)
+local function conclude(key, law, take, limit, p, q, r, s, wait, t, a, b, c, d)
 	filled = filled + 1
 	if wait == NO_STATE then
 		reply[filled] = NOTHING
@@ -42,7 +64,12 @@ local function conclude(key, law, take, p, q, r, s, wait, t, a, b, c, d)
 	elseif r > 0 then
 		give_ttl(key, end_ms)
 	end
-	reply[filled] = pack_bytes(FIGURES, wait, remaining, next, full)
+	if limit then
+		reply[filled] = pack_bytes(ALL_FIGURES, wait, remaining, next,
+			full, 0, limit)
+	else
+		reply[filled] = pack_bytes(FIGURES, wait, remaining, next, full)
+	end
 end
 
 local wide
@@ -59,12 +86,14 @@ local function decide_many(at, key, n)
 		local kind, p, q, r, s = unpack_bytes(RECORD, records, at)
 		local check, wait
 		if kind < PENALTY and kind % FIRST < WIDE then
-			local law = LAWS[kind % FIRST]
-			key = key + 1
+			local law, name = LAWS[kind % FIRST], KEYS[key + 1]
+			local own_key = kind >= OWN and KEYS[key + 2]
 			at = at + RECORD_SIZE
-			check = { KEYS[key], law, kind, p, q, r, s,
-				evaluate(KEYS[key], law, kind, p, q, r, s) }
+			check = { name, law, kind, weigh(name, law, kind, p, q,
+				r, s, own_key, at) }
 			wait = check[WAIT]
+			key = key + (own_key and 2 or 1)
+			at = at + (own_key and OWN_SIZE or 0)
 		else
 			wide = wide or make_wide()
 			check, at, key = wide.read(records, at, key)
@@ -84,7 +113,7 @@ local function decide_many(at, key, n)
 			conclude_wide(check, take)
 		else
 			conclude(check[1], check[2], take,
-				unpack(check, 4, 13))
+				unpack(check, 4, 14))
 		end
 	end
 end
@@ -101,8 +130,9 @@ local function decide_all()
 		if n == 1 and kind < PENALTY and kind % FIRST < WIDE then
 			local key = KEYS[first + 1]
 			local law = LAWS[kind % FIRST]
-			conclude(key, law, true, p, q, r, s,
-				evaluate(key, law, kind, p, q, r, s))
+			conclude(key, law, true, weigh(key, law, kind, p, q, r,
+				s, kind >= OWN and KEYS[first + 2],
+				at + HEADER_SIZE + RECORD_SIZE))
 		else
 			decide_many(at + HEADER_SIZE, first, n)
 		end

@@ -9,8 +9,8 @@
 --
 -- A check is a record: a byte, its kind, then four doubles, p to s. The kind
 -- is a law (0 to 7), 8 for a fixed window that starts with its first hit, 16
--- for an observed one. Where it says that there is more (see wide.lua), that
--- follows the record, and the check has more than one key.
+-- for an observed one. Where it says that there is more (see own.lua and
+-- wide.lua), that follows the record, and the check has more than one key.
 --	0 sliding window  limit, width, cost, offset (ms)
 --	1 fixed window    limit, width, cost, offset (us)
 --	2 token bucket    units R, period P (us; lowest terms), cost, burst
@@ -18,7 +18,7 @@ local RECORD = '<Bdddd'
 local RECORD_SIZE = 33
 local MAX = 9007199254740991
 local NEVER, NO_STATE = -1, -2
-local FIRST, OBSERVE, PENALTY = 8, 16, 32
+local FIRST, OBSERVE, OWN, PENALTY = 8, 16, 32, 64
 -- The first law that is not plain.
 local WIDE = 3
 
@@ -272,14 +272,6 @@ local function write(key, value, end_ms)
 	if r.err then
 		error(r, 0)
 	end
-end
-
-local function evaluate(key, law, kind, p, q, r, s)
-	local value = try('GET', key)
-	if value and #value ~= law.size then
-		return foreign(value)
-	end
-	return law.evaluate(value, kind, p, q, r, s)
 end
 
 -- A key found without a TTL would never go (a stranger's PERSIST).

@@ -12,6 +12,7 @@
 -- charge; -1: the store could not take it.
 --@include now.lua
 --@include laws.lua
+--@include own.lua
 --@include sets.lua
 --@include wide.lua
 local LOST = -1
@@ -133,9 +134,17 @@ local function keep(key, law, p, q, s, t, a, b, c)
 end
 
 -- Returns how many units were cut.
-local function settle(key, taken, kind, p, q, r, s)
+local function settle(key, taken, kind, p, q, r, s, own_key, own_at)
 	local law = LAWS[kind % FIRST]
-	local value = try('GET', key)
+	local value, text, _
+	if own_key then
+		value, text = get_both(key, own_key)
+	else
+		value = try('GET', key)
+	end
+	if text then
+		_, p, q, s = own(text, ARGV[1], own_at, kind, p, q, s)
+	end
 	if r == 0 or not value and r < 0 then
 		return 0
 	elseif value and #value ~= law.size then
@@ -168,9 +177,12 @@ while at <= #records do
 		local kind, p, q, r, s = unpack_bytes(RECORD, records, at)
 		local ok, units, k
 		if kind % FIRST < WIDE then
-			key = key + 1
+			local own_key = kind >= OWN and KEYS[key + 2]
 			at = at + RECORD_SIZE
-			ok, units = pcall(settle, KEYS[key], taken, kind, p, q, r, s)
+			ok, units = pcall(settle, KEYS[key + 1], taken, kind,
+				p, q, r, s, own_key, at)
+			key = key + (own_key and 2 or 1)
+			at = at + (own_key and OWN_SIZE or 0)
 		else
 			wide = wide or make_wide()
 			settle_wide = settle_wide or make_settle_wide()

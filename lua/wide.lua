@@ -9,8 +9,8 @@
 --	                 name, and the name
 --	6 calendar       limit, the first of four boundaries (us), cost, the
 --	                 second; two doubles: the others
--- Then, if the kind says so (32), a double: the penalty. Its key stands
--- behind that of the count.
+-- Then what own.lua says, and if the kind says so (64), a double: the penalty.
+-- Its key is the last of the check's.
 --
 -- A check is a table here: key, kind, p to s and what follows by name. Laws
 -- add what they find: t is now, but never before what was seen. Each has
@@ -51,9 +51,12 @@ local function make_wide()
 	end
 
 	function plain.look(k)
-		local wait
-		wait, k.t, k.a, k.b, k.c, k.d = evaluate(k.key, k.base,
-			k.kind, k.p, k.q, k.r, k.s)
+		local value, wait = try('GET', k.key)
+		if value and #value ~= k.base.size then
+			return foreign(value)
+		end
+		wait, k.t, k.a, k.b, k.c, k.d = k.base.evaluate(value, k.kind,
+			k.p, k.q, k.r, k.s)
 		return wait
 	end
 
@@ -224,6 +227,14 @@ local function make_wide()
 	local laws = { [0] = plain, plain, plain, log, leaky, slots, calendar }
 	local wide = {}
 
+	local function read_own(k, records, at)
+		local text = get_own(k.own_key)
+		if text then
+			k.limit, k.p, k.q, k.s = own(text, records, at,
+				k.kind, k.p, k.q, k.s)
+		end
+	end
+
 	-- The check whose record begins at `at` and whose first key is that
 	-- after `key`; where the next begins, and its last key.
 	function wide.read(records, at, key)
@@ -234,7 +245,13 @@ local function make_wide()
 		k.law = laws[k.kind % 8]
 		at = k.law.read(k, records, at)
 		key = key + 1
-		if k.kind % (2 * PENALTY) >= PENALTY then
+		if k.kind % (2 * OWN) >= OWN then
+			key = key + 1
+			k.own_key = KEYS[key]
+			read_own(k, records, at)
+			at = at + OWN_SIZE
+		end
+		if k.kind >= PENALTY then
 			k.penalty, at = unpack_bytes('<d', records, at)
 			key = key + 1
 			k.penalty_key = KEYS[key]

@@ -10,6 +10,7 @@
 
 #include "domain/field_match.h"
 #include "domain/key_watch.h"
+#include "domain/own.h"
 #include "domain/slot.h"
 #include "domain/tier.h"
 #include "domain/tuple.h"
@@ -211,6 +212,26 @@ limit_counts_anew(
 	return false;
 }
 
+/* Counts that stand in for others have none. */
+static bool
+name_own(const struct config_limit *l, const struct config_store *store,
+    const struct naming *naming, struct arena *arena, struct store_check *out,
+    size_t n)
+{
+	struct str name = STR_NONE;
+
+	if (naming->infix[0] == '\0' && own_possible(store, l, NULL)) {
+		name = own_name(store, l, naming->tag, arena);
+		if (name.p == NULL)
+			return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		out[i].own_key = name;
+		out[i].own_at = (unsigned)i;
+	}
+	return true;
+}
+
 static enum limit_state
 without_key(const struct config_limit *limit)
 {
@@ -252,6 +273,8 @@ prepare(const struct config_limit *limit, const struct rates *rates,
 		if (!make_check(
 			limit, &rates->rate[i], &naming, cost, arena, &out[i]))
 			return LIMIT_FAILED;
+	if (!name_own(limit, store, &naming, arena, out, rates->n))
+		return LIMIT_FAILED;
 	*n = rates->n;
 	return LIMIT_CHECKED;
 }

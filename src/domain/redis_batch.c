@@ -38,6 +38,10 @@ redis_batch_item_fill(struct redis_batch_item *item,
 	if (name == REDIS_SCRIPT_CHECK)
 		for (size_t i = 0; i < q->n; i++)
 			item->limit[i] = algorithm_limit(&q->check[i].check);
+	item->own = 0;
+	for (size_t i = 0; i < item->n; i++)
+		if (q->check[i].own_key.p != NULL)
+			item->own |= UINT32_C(1) << i;
 	return !item->keys.failed && !item->argument.failed;
 }
 
@@ -212,6 +216,8 @@ settled(struct redis_batch_item *item, const int64_t *cut)
 	for (size_t k = 0; k < item->n; k++) {
 		struct str key = redis_script_next_key(&keys);
 
+		if (item->own >> k & 1)
+			redis_script_next_key(&keys);
 		if (cut[k] > 0)
 			unsettled_cut(key, cut[k]);
 		lost += cut[k] < 0;

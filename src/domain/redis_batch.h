@@ -16,9 +16,10 @@
 /* A question's own copy, and its answer. All zero to begin with. */
 struct redis_batch_item {
 	enum redis_script_name name;
-	size_t n; /* checks that get an answer */
+	size_t n;        /* checks that get an answer */
 	struct buf keys; /* see redis_script_put */
 	size_t n_keys;
+	uint32_t own; /* to settle: a bit for each check with an own_key */
 	int64_t limit[STORE_CHECKS_MAX];
 	struct buf argument;
 	struct store_answer answer;

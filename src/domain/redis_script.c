@@ -11,7 +11,8 @@
 /* What a kind adds to a law. */
 #define KIND_FIRST   8U
 #define KIND_OBSERVE 16U
-#define KIND_PENALTY 32U
+#define KIND_OWN     32U
+#define KIND_PENALTY 64U
 /* Of a request: its checks, its keys, and its bytes in two. */
 #define HEADER_SIZE 4
 
@@ -169,17 +170,23 @@ put_check(struct buf *b, struct buf *keys, const struct store_check *check,
 {
 	const struct check *c = &check->check;
 	bool penalty = c->penalty_us > 0 && !settles;
+	bool own = check->own_key.p != NULL;
 
 	buf_add_char(b,
 	    (char)(law_of(c) + (c->observe ? KIND_OBSERVE : 0) +
-		(penalty ? KIND_PENALTY : 0)));
+		(own ? KIND_OWN : 0) + (penalty ? KIND_PENALTY : 0)));
 	put_law(b, check, settles);
 	put_key(keys, check->key, STR_NONE);
-	if (!penalty)
-		return 1;
-	put_double(b, c->penalty_us);
-	put_key(keys, check->key, STR(":p"));
-	return 2;
+	if (own) {
+		buf_add_char(b, (char)check->own_at);
+		put_double(b, c->count);
+		put_key(keys, check->own_key, STR_NONE);
+	}
+	if (penalty) {
+		put_double(b, c->penalty_us);
+		put_key(keys, check->key, STR(":p"));
+	}
+	return 1 + (own ? 1U : 0U) + (penalty ? 1U : 0U);
 }
 
 /* A header, of which two bytes tell how long what follows is. */

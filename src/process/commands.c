@@ -7,10 +7,10 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "base/buf.h"
 #include "base/version.h"
 #include "config/config.h"
 #include "io/redis_link.h"
+#include "process/secret_value.h"
 #include "pure/key.h"
 
 /* These libraries do not tell; the build asks the package manager. */
@@ -20,8 +20,6 @@
 #ifndef SLUICE_INIH_VERSION
 #define SLUICE_INIH_VERSION "unknown"
 #endif
-
-#define VALUE_BYTES_MAX 65536
 
 struct tally {
 	FILE *out;
@@ -79,22 +77,6 @@ commands_options(bool as_ini)
 	return EX_OK;
 }
 
-static bool
-read_value(struct buf *value)
-{
-	while (value->len <= VALUE_BYTES_MAX && buf_reserve(value, 4096)) {
-		size_t n = fread(value->p + value->len, 1, 4096, stdin);
-
-		value->len += n;
-		if (n == 0)
-			break;
-	}
-	if (value->len > 0 && value->p[value->len - 1] == '\n')
-		value->len--;
-	return !value->failed && !ferror(stdin) &&
-	    value->len <= VALUE_BYTES_MAX;
-}
-
 static int
 print_hash(const struct config *config, struct str value)
 {
@@ -120,21 +102,16 @@ commands_hash(const char *config_file, const char *value)
 	struct tally tally = { .out = stderr };
 	struct config *config =
 	    config_load(config_file, count_and_print, &tally);
-	struct buf text;
+	struct buf room;
+	struct str text;
 	int code = EX_USAGE;
 
 	if (config == NULL)
 		return EX_CONFIG;
-	buf_init(&text);
-	if (strcmp(value, "-") != 0)
-		code = print_hash(config, str_of(value));
-	else if (read_value(&text))
-		code = print_hash(config, buf_str(&text));
-	else
-		fputs("sluice: the value can not be read\n", stderr);
-	if (text.p != NULL)
-		explicit_bzero(text.p, text.len);
-	buf_release(&text);
+	buf_init(&room);
+	if (secret_value(value, &room, &text))
+		code = print_hash(config, text);
+	secret_value_release(&room);
 	config_unref(config);
 	return code;
 }

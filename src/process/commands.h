@@ -9,6 +9,7 @@
 #define SLUICE_COMMANDS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Prints every error and warning, then "FILE: ok" or how many. */
 int commands_check(const char *config_file);
@@ -22,5 +23,16 @@ int commands_options(bool as_ini);
  */
 int commands_hash(const char *config_file, const char *value);
 int commands_version(void);
+
+/* `sluice set` and `sluice unset`: a key's own counts (domain/own.h). */
+struct commands_own {
+	const char *limit;
+	const char *key;    /* "-": as for commands_hash */
+	const char *counts; /* NULL: taken back */
+	int64_t for_us;     /* how long they stand; 0: for ever */
+};
+
+/* 69: the store can not be reached; 1: the limit, or the store, says no. */
+int commands_own(const char *config_file, const struct commands_own *own);
 
 #endif

@@ -7,20 +7,27 @@
 
 #include "process/commands.h"
 #include "process/serve.h"
+#include "pure/rate.h"
 
 #define CONFIG_DEFAULT "/etc/sluice/sluice.ini"
 
+#define VALUES_MAX 3
+
 struct arguments {
 	const char *config_file;
-	const char *value; /* NULL: not given */
+	const char *value[VALUES_MAX];
+	size_t n; /* values given */
+	int64_t for_us;
 	bool as_ini;
 };
 
 struct command {
 	const char *name;
+	size_t values;       /* needed, no more no less */
+	const char *operand; /* what they are, for complaints */
 	bool takes_config;
 	bool takes_ini;
-	bool takes_value; /* and needs it */
+	bool takes_for;
 	int (*run)(const struct arguments *arguments);
 };
 
@@ -31,9 +38,15 @@ static const char usage[] =
     "       sluice hash [-c FILE] VALUE\n"
     "                                  the stored form of a client value;\n"
     "                                  VALUE - reads standard input\n"
+    "       sluice set [-c FILE] [--for TIME] LIMIT KEY N[,N...]\n"
+    "                                  give a key its own counts; KEY is its\n"
+    "                                  value, or those of its parts: A+B\n"
+    "       sluice unset [-c FILE] LIMIT KEY\n"
+    "                                  and take them back\n"
     "       sluice version             its version and its libraries'\n"
     "FILE: " CONFIG_DEFAULT ", or what $SLUICE_CONFIG says\n"
-    "exit: 0 ok, 64 usage, 78 configuration\n";
+    "exit: 0 ok, 1 refused, 64 usage, 69 store unreachable, "
+    "78 configuration\n";
 
 static int
 run_serve(const struct arguments *arguments)
@@ -56,7 +69,19 @@ run_options(const struct arguments *arguments)
 static int
 run_hash(const struct arguments *arguments)
 {
-	return commands_hash(arguments->config_file, arguments->value);
+	return commands_hash(arguments->config_file, arguments->value[0]);
+}
+
+static int
+run_own(const struct arguments *arguments)
+{
+	return commands_own(arguments->config_file,
+	    &(struct commands_own){
+		.limit = arguments->value[0],
+		.key = arguments->value[1],
+		.counts = arguments->value[2],
+		.for_us = arguments->for_us,
+	    });
 }
 
 static int
@@ -75,14 +100,18 @@ run_help(const struct arguments *arguments)
 }
 
 static const struct command commands[] = {
-	{ "serve", true, false, false, run_serve },
-	{ "check", true, false, false, run_check },
-	{ "options", false, true, false, run_options },
-	{ "hash", true, false, true, run_hash },
-	{ "version", false, false, false, run_version },
-	{ "--version", false, false, false, run_version },
-	{ "--help", false, false, false, run_help },
-	{ "-h", false, false, false, run_help },
+	{ .name = "serve", .takes_config = true, .run = run_serve },
+	{ .name = "check", .takes_config = true, .run = run_check },
+	{ .name = "options", .takes_ini = true, .run = run_options },
+	{ "hash", 1, " takes a VALUE", .takes_config = true, .run = run_hash },
+	{ "set", 3, " takes a LIMIT, a KEY and N[,N...]", .takes_config = true,
+	    .takes_for = true, .run = run_own },
+	{ "unset", 2, " takes a LIMIT and a KEY", .takes_config = true,
+	    .run = run_own },
+	{ .name = "version", .run = run_version },
+	{ .name = "--version", .run = run_version },
+	{ .name = "--help", .run = run_help },
+	{ .name = "-h", .run = run_help },
 };
 
 static int
@@ -104,25 +133,43 @@ find_command(const char *name)
 	return NULL;
 }
 
+static int
+read_for(const char *text, struct arguments *a)
+{
+	struct err err;
+
+	if (text == NULL)
+		return misused("--for takes a TIME, such as 30d", "");
+	if (!rate_parse_duration(str_of(text), &a->for_us, &err))
+		return misused("--for: ", err.text);
+	return a->for_us > 0 ? 0 : misused("--for is more than 0", "");
+}
+
 /* What stands behind the command. 0, or EX_USAGE once that was said. */
 static int
 read_arguments(const struct command *command, char **argv, struct arguments *a)
 {
+	int code;
+
 	for (; *argv != NULL; argv++) {
 		if (command->takes_config && strcmp(*argv, "-c") == 0) {
 			if (*++argv == NULL)
 				return misused("-c takes a FILE", "");
 			a->config_file = *argv;
+		} else if (command->takes_for && strcmp(*argv, "--for") == 0) {
+			code = read_for(*++argv, a);
+			if (code != 0)
+				return code;
 		} else if (command->takes_ini && strcmp(*argv, "--ini") == 0) {
 			a->as_ini = true;
-		} else if (command->takes_value && a->value == NULL) {
-			a->value = *argv;
+		} else if (a->n < command->values) {
+			a->value[a->n++] = *argv;
 		} else {
 			return misused("unknown argument ", *argv);
 		}
 	}
-	if (command->takes_value && a->value == NULL)
-		return misused(command->name, " takes a VALUE");
+	if (a->n < command->values)
+		return misused(command->name, command->operand);
 	return 0;
 }
 

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLIDING, FIXED, BUCKET, LOG, LEAKY, SLOTS = range(6)
 SPREAD, EPOCH, FIRST, CALENDAR = range(4)
 WIDE_CALENDAR = 6  # as the scripts number it
-KIND_FIRST, KIND_OBSERVE, KIND_PENALTY = 8, 16, 32
+KIND_FIRST, KIND_OBSERVE, KIND_OWN, KIND_PENALTY = 8, 16, 32, 64
 NEVER, NO_STATE = -1, -2
 
 # Another clock: an argument. What is kept outlives the test, as the server's
@@ -60,9 +60,12 @@ def gcd(a, b):
 def record(
     algorithm, count, period_us, burst=None, cost=1, offset_us=0,
     align=SPREAD, observe=False, boundaries=None, delay_us=0, slot=b"",
-    penalty_us=0,
+    penalty_us=0, own_at=None,
 ):
-    """A check; delay_us: the longest, or to settle the one given."""
+    """
+    A check; delay_us: the longest, or to settle the one given. own_at: the
+    key may have its own counts, of which this is the check's.
+    """
     kind, more = algorithm, b""
     if algorithm in (BUCKET, LEAKY):
         g = gcd(count, period_us)
@@ -81,6 +84,9 @@ def record(
         more = bytes([len(slot)]) + slot
     if algorithm == FIXED and align == FIRST:
         kind += KIND_FIRST
+    if own_at is not None:
+        kind += KIND_OWN
+        more += struct.pack("<Bd", own_at, count)
     if penalty_us:
         kind += KIND_PENALTY
         more += struct.pack("<d", penalty_us)
@@ -89,7 +95,9 @@ def record(
 
 
 def request(*records):
-    keys = sum(2 if r[0] & KIND_PENALTY else 1 for r in records)
+    keys = sum(
+        1 + bool(r[0] & KIND_OWN) + bool(r[0] & KIND_PENALTY)
+        for r in records)
     all_of_them = b"".join(records)
     return struct.pack(
         "<BBH", len(records), keys, len(all_of_them)

@@ -1,0 +1,32 @@
+/*
+ * own: a key's own counts, which `sluice set` gives it. They stand at
+ * PREFIX:{TAG}:LIMIT:own as "N[,N...]", one for each rate of the limit, and
+ * replace its N before any other; periods stay. A burst keeps its proportion
+ * to N: B * own / N, rounded down, at least 1.
+ */
+#ifndef SLUICE_OWN_H
+#define SLUICE_OWN_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "config/config.h"
+
+/* False: keys of this limit can have none; err, if any, says why. */
+bool own_possible(const struct config_store *store,
+    const struct config_limit *limit, struct err *err);
+/* Where the counts of a tag stand. p NULL: no memory. */
+struct str own_name(const struct config_store *store,
+    const struct config_limit *limit, const char *tag, struct arena *arena);
+/*
+ * The same for a key as a person writes it: the value of its part, or of
+ * all, joined by `+`; addresses are cut as those of requests are.
+ */
+bool own_name_of(const struct config *config, const struct config_limit *limit,
+    struct str key, struct arena *arena, struct str *name, struct err *err);
+/* Is this a count for each rate, and none that could never be met? */
+bool own_counts_good(
+    const struct config_limit *limit, struct str counts, struct err *err);
+
+#endif
