@@ -168,6 +168,10 @@ class Rights:
                       "password": "CHANGE-ME", "timeout": "500ms"},
             "limit a": {"rate": "1/1h", "key": "global"},
             "limit b": {"rate": "9/1h", "on_outage": "deny"},
+            "limit log": {"rate": "9/50ms", "algorithm": "sliding_log",
+                          "count": "500", "path": "/ok.cgi"},
+            "limit slots": {"rate": "9", "algorithm": "concurrency",
+                            "path": "/ok.cgi"},
             "backend default": cgi()})
         self.use_all(gateway)
         gateway.stop()
@@ -185,6 +189,9 @@ class Rights:
         self.admin.delete(key % ("192.0.2.1", "b"))
         self.admin.lpush(key % ("192.0.2.1", "b"), "a stranger's")
         gateway.ask("/hello.cgi")  # a is taken, b is out: a is given back
+        self.admin.flushdb()
+        for _ in range(3):  # a log with what is over, slots come and go
+            gateway.ask("/ok.cgi", client="192.0.2.2")
 
 
 def as_dict(entry):
