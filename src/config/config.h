@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "pure/address.h"
 #include "pure/algorithm.h"
+#include "pure/calendar.h"
 #include "pure/cost.h"
 #include "pure/forwarded.h"
 #include "pure/key.h"
@@ -201,6 +202,8 @@ struct config_limit {
 	struct config_tier_rates *tier; /* in the tiers' file order */
 	uint64_t algorithm;             /* enum algorithm */
 	uint64_t align;                 /* enum align */
+	struct zone *zone;              /* of ALIGN_CALENDAR; NULL: UTC */
+	struct calendar *calendar;      /* shared by all requests; else NULL */
 	struct cost cost;
 	struct statuses count;     /* whose units stay taken */
 	uint64_t mode;             /* enum config_mode */

@@ -80,6 +80,7 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_KEY:
 	case OPTION_RATES:
 	case OPTION_COST:
+	case OPTION_ZONE:
 	case OPTION_STATUSES:
 	case OPTION_WHEN:
 	case OPTION_TIER_RATES:

@@ -90,6 +90,23 @@ too_large(const struct config_limit *limit)
 	      "and above)";
 }
 
+static bool
+check_calendar(struct load *l, const struct config_limit *limit,
+    const struct rate *rate, const struct place *place)
+{
+	bool is_calendar = limit->align == ALIGN_CALENDAR;
+	enum calendar_unit unit;
+
+	if (is_calendar ? calendar_unit_of(rate, &unit)
+			: rate->calendar == RATE_ANY)
+		return true;
+	finding_error(&l->findings, place,
+	    is_calendar ? "align = calendar takes periods of 1m, 1h, 1d, 1w, "
+			  "month or year"
+			: "month and year need align = calendar");
+	return false;
+}
+
 /* Is it of a kind that the algorithm takes? */
 static bool
 check_shape(struct load *l, const struct config_limit *limit,
@@ -109,7 +126,7 @@ check_shape(struct load *l, const struct config_limit *limit,
 		finding_error(&l->findings, place,
 		    "burst belongs to algorithm = token_bucket or "
 		    "leaky_bucket");
-	return true;
+	return check_calendar(l, limit, rate, place);
 }
 
 static void
@@ -220,6 +237,27 @@ check_outage(struct load *l, size_t at)
 		    &l->findings, &place, "belongs to on_outage = local");
 }
 
+static void
+check_align(struct load *l, size_t at)
+{
+	const struct source_section *section = l->limit[at];
+	struct config_limit *limit = &l->config->limit[at];
+	struct place place = load_place(section, "timezone");
+	struct arena *arena = &l->config->arena;
+
+	if (limit->align != ALIGN_CALENDAR) {
+		if (load_has(section, "timezone"))
+			finding_error(&l->findings, &place,
+			    "belongs to align = calendar");
+		return;
+	}
+	limit->calendar = arena_alloc(arena, sizeof(*limit->calendar));
+	if (limit->calendar == NULL)
+		l->findings.failed = true;
+	else
+		limit->calendar->zone = limit->zone;
+}
+
 /* The most rates of the limit that one question can hold. */
 static size_t
 most_rates(const struct load *l, size_t at)
@@ -279,6 +317,7 @@ load_limits(struct load *l)
 		}
 		check_cost(l, at);
 		check_algorithm(l, at);
+		check_align(l, at);
 		check_outage(l, at);
 	}
 	for (size_t i = 0; i < l->config->n_backends; i++)

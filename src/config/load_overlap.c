@@ -10,6 +10,9 @@
 
 #include "config/option.h"
 
+#define DAY_US          INT64_C(86400000000)
+#define CLOCK_CHANGE_US INT64_C(3600000000)
+
 __extension__ typedef __int128 wide;
 
 static bool
@@ -25,11 +28,39 @@ ceil_div(int64_t a, int64_t b)
 	return (wide)(a / b) + (a % b > 0 ? 1 : 0);
 }
 
+/*
+ * A window of the calendar has no fixed length: a change of the clocks makes
+ * it longer or shorter by an hour at most, and the length that is written
+ * for a month or a year is that of the longest.
+ */
+static int64_t
+longest(const struct config_limit *l, const struct rate *rate)
+{
+	return rate->period_us +
+	    (l->align == ALIGN_CALENDAR ? CLOCK_CHANGE_US : 0);
+}
+
+static int64_t
+shortest(const struct config_limit *l, const struct rate *rate)
+{
+	int64_t us = rate->period_us;
+
+	if (l->align != ALIGN_CALENDAR)
+		return us;
+	if (rate->calendar == RATE_MONTH)
+		us -= 3 * DAY_US;
+	else if (rate->calendar == RATE_YEAR)
+		us -= DAY_US;
+	return us > 2 * CLOCK_CHANGE_US ? us - CLOCK_CHANGE_US : us / 2;
+}
+
 /* The most that `a` lets pass in any time `w_us`. */
 static wide
-passes_at_most(enum algorithm algorithm, const struct rate *a, int64_t w_us)
+passes_at_most(
+    const struct config_limit *limit, const struct rate *a, int64_t w_us)
 {
-	wide periods = ceil_div(w_us, a->period_us);
+	enum algorithm algorithm = (enum algorithm)limit->algorithm;
+	wide periods = ceil_div(w_us, shortest(limit, a));
 
 	if (is_bucket(algorithm))
 		return a->burst + a->count * periods;
@@ -62,8 +93,7 @@ covers(const struct config_limit *a, const struct rate *rate_a,
 
 	if (b->algorithm == ALGORITHM_TOKEN_BUCKET)
 		return starves_bucket(algorithm, rate_a, rate_b);
-	return rate_b->count >=
-	    passes_at_most(algorithm, rate_a, rate_b->period_us);
+	return rate_b->count >= passes_at_most(a, rate_a, longest(b, rate_b));
 }
 
 static struct str

@@ -51,6 +51,7 @@
 #define KEY                   .kind = OPTION_KEY
 #define RATES                 .kind = OPTION_RATES
 #define COST                  .kind = OPTION_COST
+#define ZONE                  .kind = OPTION_ZONE
 #define STATUSES              .kind = OPTION_STATUSES
 #define WHEN                  .kind = OPTION_WHEN
 #define TIER_RATES            .kind = OPTION_TIER_RATES
@@ -121,6 +122,7 @@ static const char *const kind_names[] = {
 	[OPTION_KEY] = "key",
 	[OPTION_RATES] = "rates",
 	[OPTION_COST] = "cost",
+	[OPTION_ZONE] = "time zone",
 	[OPTION_STATUSES] = "list of statuses",
 	[OPTION_WHEN] = "list of conditions",
 	[OPTION_TIER_RATES] = "rates",

@@ -59,6 +59,7 @@ enum option_kind {
 	OPTION_KEY,          /* struct key */
 	OPTION_RATES,        /* struct rates */
 	OPTION_COST,         /* struct cost */
+	OPTION_ZONE,         /* struct zone *, NULL: UTC */
 	OPTION_STATUSES,     /* struct statuses */
 	OPTION_WHEN,         /* struct config_when */
 	OPTION_TIER_RATES,   /* of a tier, for the limit it is named after */

@@ -258,6 +258,8 @@ set_field(const struct option *o, struct str text,
 		return set_rates(text, field, err);
 	case OPTION_COST:
 		return value_limit_cost(text, room, field, err);
+	case OPTION_ZONE:
+		return value_limit_zone(text, room, field, err);
 	case OPTION_STATUSES:
 		return value_limit_statuses(text, room, field, err);
 	case OPTION_WHEN:

@@ -5,6 +5,9 @@
 #include "config/file.h"
 #include "config/items.h"
 
+#define ZONES          "/usr/share/zoneinfo"
+#define ZONE_BYTES_MAX ((size_t)1 << 20)
+
 static bool
 no_memory(struct err *err)
 {
@@ -57,6 +60,56 @@ value_limit_statuses(struct str text, const struct value_room *room,
 				return false;
 	}
 	*field = statuses;
+	return true;
+}
+
+/* "Europe/Berlin": nothing that leads out of the database. */
+static bool
+is_zone_name(struct str text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.p[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
+		    !(c >= '0' && c <= '9') && strchr("_+-/", c) == NULL)
+			return false;
+	}
+	return text.p[0] != '/';
+}
+
+static bool
+read_zone(
+    struct str text, struct arena *arena, struct zone **zone, struct err *err)
+{
+	const char *path = file_path(arena, ZONES, text);
+	struct stat info;
+	struct buf tzif;
+	struct err why;
+
+	if (path == NULL)
+		return no_memory(err);
+	buf_init(&tzif);
+	*zone = NULL;
+	if (file_read(path, ZONE_BYTES_MAX, &tzif, &info, &why))
+		*zone = zone_parse(buf_str(&tzif), arena, &why);
+	buf_release(&tzif);
+	return *zone != NULL || err_set(err, "%s: %s", path, why.text);
+}
+
+bool
+value_limit_zone(struct str text, const struct value_room *room,
+    struct zone **field, struct err *err)
+{
+	struct zone *zone = NULL;
+
+	if (!is_zone_name(text))
+		return err_set(err,
+		    "`%.*s` is no name of a time zone, such as Europe/Berlin",
+		    STR_ARG(text));
+	if (!str_eq(text, STR("UTC")) &&
+	    !read_zone(text, room->arena, &zone, err))
+		return false;
+	*field = zone;
 	return true;
 }
 

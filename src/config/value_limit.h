@@ -17,6 +17,9 @@ bool value_limit_cost(struct str text, const struct value_room *room,
     struct cost *field, struct err *err);
 bool value_limit_statuses(struct str text, const struct value_room *room,
     struct statuses *field, struct err *err);
+/* From the system's tz database; UTC is NULL and needs none. */
+bool value_limit_zone(struct str text, const struct value_room *room,
+    struct zone **field, struct err *err);
 /* Values in files are not read yet: see load_tiers. */
 bool value_limit_when(struct str text, const struct value_room *room,
     struct config_when *field, struct err *err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "domain/field_match.h"
 #include "domain/key_watch.h"
 #include "domain/own.h"
@@ -75,6 +76,15 @@ algorithm_letter(enum algorithm algorithm)
 	return '?';
 }
 
+/* A window of the calendar is none of as many milliseconds. */
+static char
+letter(const struct config_limit *l)
+{
+	return l->align == ALIGN_CALENDAR
+	    ? 'w'
+	    : algorithm_letter((enum algorithm)l->algorithm);
+}
+
 static bool
 needs_offset(const struct config_limit *l)
 {
@@ -108,6 +118,19 @@ struct naming {
 	const char *infix; /* "", or of counts that stand in for others */
 };
 
+/* The store chooses among them by its own clock. */
+static void
+set_windows(
+    const struct config_limit *l, const struct rate *rate, struct check *check)
+{
+	enum calendar_unit unit = CALENDAR_DAY;
+	struct calendar_windows w;
+
+	calendar_unit_of(rate, &unit);
+	w = calendar_around(l->calendar, unit, clock_real_us());
+	memcpy(check->boundary_us, w.boundary_us, sizeof(w.boundary_us));
+}
+
 static bool
 make_check(const struct config_limit *l, const struct rate *rate,
     const struct naming *naming, int64_t cost, struct arena *arena,
@@ -117,8 +140,7 @@ make_check(const struct config_limit *l, const struct rate *rate,
 	int64_t period_ms = rate->period_us / 1000;
 	int64_t offset = 0;
 	int len = snprintf(name, sizeof(name), "%s:{%s}:%s:%s%c%lld",
-	    naming->prefix, naming->tag, l->name, naming->infix,
-	    algorithm_letter((enum algorithm)l->algorithm),
+	    naming->prefix, naming->tag, l->name, naming->infix, letter(l),
 	    (long long)period_ms);
 
 	if (len < 0 || (size_t)len >= sizeof(name))
@@ -140,6 +162,8 @@ make_check(const struct config_limit *l, const struct rate *rate,
 		.delay_max_us = l->delay_max_us,
 		.penalty_us = l->penalty_us,
 	};
+	if (l->align == ALIGN_CALENDAR)
+		set_windows(l, rate, &out->check);
 	if (l->algorithm == ALGORITHM_CONCURRENCY)
 		out->slot = slot_new(arena);
 	return l->algorithm != ALGORITHM_CONCURRENCY || out->slot.p != NULL;
@@ -202,8 +226,7 @@ bool
 limit_counts_anew(
     const struct config_limit *limit, const struct config_limit *next)
 {
-	if (limit->algorithm != next->algorithm ||
-	    limit->scope != next->scope ||
+	if (letter(limit) != letter(next) || limit->scope != next->scope ||
 	    memcmp(&limit->key, &next->key, sizeof(limit->key)) != 0)
 		return true;
 	for (size_t i = 0; i < next->rates.n; i++)

@@ -121,6 +121,7 @@ companion(const struct option *o)
 		const char *text;
 	} table[] = {
 		{ "align", "algorithm = fixed_window\n" },
+		{ "timezone", "algorithm = fixed_window\nalign = calendar\n" },
 		{ "delay_max", "algorithm = leaky_bucket\n" },
 		{ "outage_rate", "on_outage = local\n" },
 	};
@@ -165,7 +166,7 @@ test_examples(void **state)
 								: "",
 			    o->key, value);
 		if (o->section == OPTION_limit && strcmp(o->key, "rate") != 0)
-			buf_addf(&text, "rate = 1/s\n%s", companion(o));
+			buf_addf(&text, "rate = 1/m\n%s", companion(o));
 		if (o->section == OPTION_backend &&
 		    strcmp(o->key, "address") != 0)
 			buf_addf(&text, "address = unix:/a\n");

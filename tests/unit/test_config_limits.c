@@ -152,6 +152,69 @@ test_algorithms(void **state)
 	expect_rows(table, COUNT(table));
 }
 
+#define CALENDAR "algorithm = fixed_window\nalign = calendar\n"
+
+static void
+test_calendar(void **state)
+{
+	static const struct row table[] = {
+		{ "[limit a]\nrate = 1/m, 2/1h, 3/1d, 4/7d, 5/month, "
+		  "6/1year\n" CALENDAR,
+		    "" },
+		{ "[limit a]\nrate = 1/m\n" CALENDAR "timezone = UTC\n", "" },
+		{ "[limit a]\nrate = 1/m\n" CALENDAR
+		  "timezone = Europe/Berlin\n",
+		    "" },
+		{ "[limit a]\nrate = 1/m\n" CALENDAR "timezone = Mars/Base\n",
+		    "t.ini:9: [limit a] timezone: /usr/share/zoneinfo/Mars/"
+		    "Base: can not be read: No such file or directory\n" },
+		{ "[limit a]\nrate = 1/m\n" CALENDAR
+		  "timezone = ../../../etc/passwd\n",
+		    "t.ini:9: [limit a] timezone: `../../../etc/passwd` is no "
+		    "name of a time zone, such as Europe/Berlin\n" },
+		{ "[limit a]\nrate = 1/m\n" CALENDAR
+		  "timezone = /etc/localtime\n",
+		    "t.ini:9: [limit a] timezone: `/etc/localtime` is no "
+		    "name of a time zone, such as Europe/Berlin\n" },
+		{ "[limit a]\nrate = 1/m\n" CALENDAR
+		  "timezone = zone1970.tab\n",
+		    "t.ini:9: [limit a] timezone: `zone1970.tab` is no name "
+		    "of a time zone, such as Europe/Berlin\n" },
+		{ "[limit a]\nrate = 1/m\n" CALENDAR "timezone = tzdata\n",
+		    "t.ini:9: [limit a] timezone: /usr/share/zoneinfo/tzdata: "
+		    "can not be read: No such file or directory\n" },
+		{ "[limit a]\nrate = 1/2h\n" CALENDAR,
+		    "t.ini:6: [limit a] rate: align = calendar takes periods "
+		    "of 1m, 1h, 1d, 1w, month or year\n" },
+		{ "[limit a]\nrate = 1/month\nalgorithm = fixed_window\n",
+		    "t.ini:6: [limit a] rate: month and year need align = "
+		    "calendar\n" },
+		{ "[limit a]\nrate = 1/year\n",
+		    "t.ini:6: [limit a] rate: month and year need align = "
+		    "calendar\n" },
+		{ A "timezone = UTC\n",
+		    "t.ini:7: [limit a] timezone: belongs to align = "
+		    "calendar\n" },
+		{ "[limit a]\nrate = 1/month\nalign = calendar\n",
+		    "t.ini:7: [limit a] align: belongs to algorithm = "
+		    "fixed_window\n" },
+		/* A day can have 25 hours, and two of 23 may meet one. */
+		{ "[limit a]\nrate = 1/1h\n" CALENDAR
+		  "[limit b]\nrate = 26/1d\n" CALENDAR,
+		    "" },
+		{ "[limit a]\nrate = 1/1d\n" CALENDAR
+		  "[limit b]\nrate = 33/month\n" CALENDAR,
+		    "" },
+		{ "[limit a]\nrate = 1/1d\n" CALENDAR
+		  "[limit b]\nrate = 34/month\n" CALENDAR,
+		    "t.ini:10: [limit b] rate: warning: 34/month can never "
+		    "refuse: 1/1d of [limit a] always does first\n" },
+	};
+
+	(void)state;
+	expect_rows(table, COUNT(table));
+}
+
 static void
 test_outages(void **state)
 {
@@ -319,6 +382,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_algorithms),
+		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_outages),
 		cmocka_unit_test(test_tiers),
 		cmocka_unit_test(test_when),

@@ -750,6 +750,29 @@ test_observe(void **state)
 	assert_true(o.check[0].check.observe);
 }
 
+static void
+test_calendar(void **state)
+{
+	struct outcome o = prepare_with("rate = 5/1d, 9/month\n"
+					"algorithm = fixed_window\n"
+					"align = calendar",
+	    IP);
+	const int64_t *day = o.check[0].check.boundary_us;
+	const int64_t *month = o.check[1].check.boundary_us;
+
+	(void)state;
+	assert_int_equal(o.n, 2);
+	/* Not that of a window of as many milliseconds. */
+	assert_true(
+	    str_eq(o.check[0].key, STR("sluice:{192.0.2.1}:a:w86400000")));
+	assert_true(
+	    str_eq(o.check[1].key, STR("sluice:{192.0.2.1}:a:w2678400000")));
+	assert_int_equal(day[1] % INT64_C(86400000000), 0);
+	assert_int_equal(day[3] - day[0], 3 * INT64_C(86400000000));
+	assert_true(month[1] <= day[1] && day[1] < month[2]);
+	assert_int_equal(o.check[0].check.align, ALIGN_CALENDAR);
+}
+
 /* What stands in for the shared store counts under names of its own. */
 static void
 test_instead(void **state)
@@ -794,6 +817,7 @@ main(void)
 		TEST(test_room),
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_observe),
+		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_instead),
 	};
 
