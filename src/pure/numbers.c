@@ -54,9 +54,10 @@ numbers_rate(const char *limit, bool is_one_of_many, const struct check *check,
 		rate.per_us = 0;
 		break;
 	case ALGORITHM_FIXED_WINDOW:
-		if (check->align == ALIGN_CALENDAR)
-			rate.per_us =
-			    check->boundary_us[2] - check->boundary_us[1];
+		if (check->align != ALIGN_CALENDAR)
+			break;
+		rate.is_calendar = true;
+		rate.per_us = check->boundary_us[2] - check->boundary_us[1];
 		break;
 	case ALGORITHM_SLIDING_WINDOW:
 	case ALGORITHM_SLIDING_LOG:
@@ -77,6 +78,10 @@ seconds_of(const struct numbers_rate *rate, int64_t n)
 {
 	return bounded(numbers_seconds(ratio(n, rate->per_us, rate->units)));
 }
+
+/* A month and a year of the calendar go by their longest. */
+#define MONTH_US (31 * INT64_C(86400000000))
+#define YEAR_US  (366 * INT64_C(86400000000))
 
 static void
 add_period(struct buf *out, int64_t us)
@@ -107,7 +112,12 @@ numbers_add_name(struct buf *out, const struct numbers_rate *rate)
 	if (!rate->is_one_of_many)
 		return;
 	buf_add_char(out, '-');
-	add_period(out, rate->period_us);
+	if (rate->is_calendar && rate->period_us == MONTH_US)
+		buf_addf(out, "1month");
+	else if (rate->is_calendar && rate->period_us == YEAR_US)
+		buf_addf(out, "1year");
+	else
+		add_period(out, rate->period_us);
 }
 
 static void

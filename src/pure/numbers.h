@@ -36,6 +36,7 @@ struct numbers_rate {
 	const char *limit;   /* its name: [a-z0-9_-]+ */
 	bool is_one_of_many; /* of the limit's: its period is named too */
 	int64_t period_us;
+	bool is_calendar;
 	/* `units` come back in `per_us`, which may be 0: no window. */
 	int64_t units;
 	int64_t per_us;

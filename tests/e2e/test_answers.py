@@ -2,6 +2,7 @@
 
 import email.utils
 import json
+import threading
 import time
 
 import pytest
@@ -85,6 +86,42 @@ def test_B56_the_body_is_what_the_client_accepts(plain, accept, kind):
     assert got.header("vary") == "Accept"
     assert got.header("cache-control") == "no-store"
     assert int(got.header("content-length")) == len(got.body) > 0
+
+
+def test_B57_a_quota_is_429_and_an_overload_is_503(farm):
+    def slow(request):
+        entered.set()
+        leave.wait(10.0)
+        request.answer("slow")
+
+    entered, leave = threading.Event(), threading.Event()
+    gateway = farm.gateway({
+        "store": MEMORY,
+        "limit at-a-time": {"rate": "1", "algorithm": "concurrency",
+                            "key": "global", "status": "503"},
+        "limit quota": by_key("1/100s"),
+        "backend default": fastcgi(farm.application(slow)),
+    })
+    accept = {"Accept": "application/json"}
+    first = threading.Thread(target=gateway.ask, args=("/slow",))
+    first.start()
+    try:
+        assert entered.wait(10.0)
+        got = gateway.ask("/", headers=accept)
+    finally:
+        leave.set()
+        first.join(10.0)
+    assert got.status == 503
+    assert got.header("retry-after") == "1"
+    assert got.limit == (1, 0, None)
+    problem = json.loads(got.body)
+    assert problem["type"] == QUOTA
+    assert problem["violated-policies"] == ["at-a-time"]
+    assert problem["status"] == 503
+    for status in (200, 429):
+        got = gateway.ask("/", headers={**accept, **key("b57")})
+        assert got.status == status
+    assert json.loads(got.body)["violated-policies"] == ["quota"]
 
 
 def test_a_problem_as_json(plain):
@@ -232,6 +269,17 @@ EXPOSED = ("Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, "
 def cors(got):
     return (got.header("access-control-allow-origin"),
             got.header("access-control-expose-headers"), got.header("vary"))
+
+
+def test_B55_a_preflight_is_not_counted(site):
+    site.respond(cors_origin="*")
+    preflight = {**key("b55"), "Origin": "https://a.example",
+                 "Access-Control-Request-Method": "POST"}
+    for _ in range(3):
+        got = site.gateway.ask("/ok.php", method="OPTIONS", headers=preflight)
+        assert got.status == 200
+        assert got.limit == (None, None, None)
+    assert site.refused(Origin="https://a.example").status == 429
 
 
 def test_B54_a_script_of_any_origin_may_read_a_refusal(site):

@@ -103,6 +103,33 @@ def test_draft_11_of_what_never_passes(site):
     assert got.header("ratelimit") == '"closed";r=0'
 
 
+def test_B50_what_is_left_is_told_with_the_time_it_is_for(site):
+    """r=99;t=1 would invite 99 requests a second under 100 a minute."""
+    site.respond(headers="draft-11")
+    for left in range(99, 90, -1):
+        told = site.ask("/", "b50").header("ratelimit")
+        name, r, t = told.split(";")
+        assert (name, r) == ('"site"', "r=%d" % left)
+        assert int(t[2:]) * 100 >= left * 60
+
+
+def test_B41_the_wait_is_that_of_the_shared_count(farm):
+    redis = farm.redis()
+    php = farm.php(children=2)
+    first, second = [farm.gateway({
+        "store": {"address": redis.address, "timeout": "1s"},
+        "limit a": by_key("2/100s"),
+        "response": {"headers": "x-ratelimit, draft-11"},
+        "backend default": fastcgi(php)}) for _ in range(2)]
+    told = []
+    for gateway in (first, second, first, second):
+        got = gateway.ask("/ok.php", headers=key("b41"))
+        told.append((got.status, got.header("ratelimit").split(";")[1]))
+    assert told == [(200, "r=1"), (200, "r=0"), (429, "r=0"), (429, "r=0")]
+    assert 98 <= int(got.header("retry-after")) <= 100
+    assert 98 <= got.limit[2] <= 100
+
+
 def test_draft_03(site):
     site.respond(headers="draft-03")
     got = site.ask("/", "03")

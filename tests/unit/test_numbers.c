@@ -214,6 +214,43 @@ test_bucket(void **state)
 	}
 }
 
+/* Windows of the calendar: w is the length of this one. */
+static void
+test_calendar(void **state)
+{
+	static const struct {
+		int64_t period_us;
+		int64_t length_us;
+		const char *expected;
+	} table[] = {
+		{ DAY, 23 * HOUR,
+		    "RateLimit-Policy: \"a-1d\";q=10;w=82800\r\n"
+		    "RateLimit: \"a-1d\";r=5;t=41400\r\n" },
+		{ 31 * DAY, 28 * DAY,
+		    "RateLimit-Policy: \"a-1month\";q=10;w=2419200\r\n"
+		    "RateLimit: \"a-1month\";r=5;t=1209600\r\n" },
+		{ 366 * DAY, 365 * DAY,
+		    "RateLimit-Policy: \"a-1year\";q=10;w=31536000\r\n"
+		    "RateLimit: \"a-1year\";r=5;t=15768000\r\n" },
+	};
+	const struct verdict verdict = { .limit = 10, .remaining = 5 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		const struct check check = {
+			.algorithm = ALGORITHM_FIXED_WINDOW,
+			.align = ALIGN_CALENDAR,
+			.count = 10,
+			.period_us = table[i].period_us,
+			.boundary_us = { 0, DAY, DAY + table[i].length_us,
+			    500 * DAY },
+		};
+
+		expect_one(numbers_rate("a", true, &check, &verdict),
+		    NUMBERS_DRAFT_11, table[i].expected);
+	}
+}
+
 /* Requests at a time: no window, and no moment at which it is reset. */
 static void
 test_in_flight(void **state)
@@ -276,7 +313,7 @@ figure(struct str text, char name)
 }
 
 /*
- * Laws: r <= q, t in whole seconds long enough for r at the rate's pace and
+ * B50. Laws: r <= q, t in whole seconds long enough for r at the rate's pace and
  * for one more, and never a second longer than that; t <= w of a full one.
  */
 static void
@@ -409,6 +446,7 @@ main(void)
 		cmocka_unit_test(test_epoch),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_bucket),
+		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_in_flight),
 		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_large),
