@@ -4,13 +4,14 @@ import hashlib
 import hmac
 import re
 import struct
+import subprocess
 import threading
 
 import pytest
 
 from harness import fcgi
 from harness.deadline import until
-from harness.gateway import APPS
+from harness.gateway import APPS, BINARY
 from harness.recipes import MEMORY, fastcgi, fixed
 
 FORM = "application/x-www-form-urlencoded"
@@ -190,6 +191,30 @@ def test_known_keys(gateway):
     assert key(hashed("beta"), "192.0.2.72").status == 429
     assert key("beta", "192.0.2.1", "/strict").status == 200
     assert key("gamma", "192.0.2.1", "/strict").status == 403
+
+
+def test_a_reload_reads_known_keys_anew(farm, php):
+    path = farm.place.write("reloaded.keys", "one\n", 0o600)
+    config = {
+        "store": {**MEMORY, "key_secret": "s3cret"},
+        "limit api": fixed("3/1h", key="header:X-Key", missing_key="deny",
+                           known_keys="@" + path),
+        "backend default": fastcgi(php),
+    }
+    gateway = farm.gateway(config)
+
+    def status(value):
+        return ask(gateway, "/", headers={"X-Key": value}).status
+
+    assert (status("one"), status("two")) == (200, 403)
+    hashed_two = subprocess.run(
+        [BINARY, "hash", "-c", gateway.config_path, "two"], check=True,
+        stdout=subprocess.PIPE, timeout=10).stdout.decode().strip()
+    with open(path, "w") as f:
+        f.write("# only its hash\n%s\n" % hashed_two)
+    gateway.log.wait_for("reloaded", since=gateway.reload(config))
+    assert (status("one"), status("two"), status(hashed_two)) == (
+        403, 200, 403)
 
 
 def test_header_and_query_say_what_a_limit_applies_to(gateway):
