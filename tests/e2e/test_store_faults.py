@@ -71,6 +71,7 @@ def test_a_key_of_the_wrong_type_is_that_limits_outage(farm, redis):
     # Other keys of the same limit, and the store as a whole, are well.
     assert ask(gateway, "other").limit[0] == 5
     assert not gateway.log.find(OUTAGE)
+    client.flushall()
 
 
 def test_one_bad_key_does_not_spoil_its_batch(farm, redis):
@@ -90,6 +91,7 @@ def test_one_bad_key_does_not_spoil_its_batch(farm, redis):
             assert seen == [(None, None)] * 5
         else:
             assert seen == [(5, n) for n in (4, 3, 2, 1, 0)]
+    client.delete(name)
 
 
 @pytest.mark.parametrize("fault", ["wrong", "absent"])
@@ -107,7 +109,8 @@ def test_B83_wrong_password(farm, fault):
     client = redis.client(password="right")
     assert client.info("stats")["total_connections_received"] < 20
     # And finds out by itself when the password is right.
-    client.config_set("requirepass", "wrong" if fault == "wrong" else "")
+    redis.password = "wrong" if fault == "wrong" else ""
+    client.config_set("requirepass", redis.password)
     until(lambda: ask(gateway, "p2").limit[0] == 5, 20.0, "recovery")
 
 
@@ -123,6 +126,7 @@ def test_acl_user(farm, redis):
         "ACL", "SETUSER", "sluice", "on", ">pw", "~sluice:*", "+@all",
         "-@dangerous", "+info")
     client.config_set("requirepass", "other")
+    redis.password = "other"
     gateway = start(farm, redis, {"username": "sluice", "password": "pw"})
     assert ask(gateway, "p").limit[:2] == (5, 4)
 
