@@ -193,6 +193,11 @@ test_bucket(void **state)
 		    { .limit = 10, .remaining = 9, .next_us = 333334 },
 		    "RateLimit-Policy: \"b\";q=10;w=4\r\n"
 		    "RateLimit: \"b\";r=9;t=3\r\n" },
+		/* Of a key with counts of its own: 5/1s burst 10 here. */
+		{ { .count = 10, .period_us = SECOND, .burst = 20 },
+		    { .limit = 10, .remaining = 9, .next_us = 200000 },
+		    "RateLimit-Policy: \"b\";q=10;w=2\r\n"
+		    "RateLimit: \"b\";r=9;t=2\r\n" },
 		/* The wait for the next is the longer. */
 		{ { .count = 1, .period_us = HOUR },
 		    { .limit = 5, .remaining = 0, .next_us = HOUR - 1 },
@@ -209,6 +214,8 @@ test_bucket(void **state)
 		struct check check = table[i].check;
 
 		check.algorithm = ALGORITHM_TOKEN_BUCKET;
+		if (check.burst == 0)
+			check.burst = table[i].verdict.limit;
 		expect_one(numbers_rate("b", false, &check, &table[i].verdict),
 		    NUMBERS_DRAFT_11, table[i].expected);
 	}
@@ -313,8 +320,8 @@ figure(struct str text, char name)
 }
 
 /*
- * B50. Laws: r <= q, t in whole seconds long enough for r at the rate's pace and
- * for one more, and never a second longer than that; t <= w of a full one.
+ * B50. Laws: r <= q, t in whole seconds long enough for r at the rate's pace
+ * and for one more, and never a second longer; t <= w of a full one.
  */
 static void
 test_drawn(void **state)
@@ -331,6 +338,7 @@ test_drawn(void **state)
 			.algorithm = bucket ? ALGORITHM_TOKEN_BUCKET
 					    : ALGORITHM_FIXED_WINDOW,
 			.count = count,
+			.burst = burst,
 			.period_us =
 			    1000 * (1 + (int64_t)draw_size(&seed, 100000000)),
 		};
