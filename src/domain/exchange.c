@@ -9,6 +9,7 @@
 enum exchange_end
 exchange_finish(struct exchange *x, struct pump *pump)
 {
+	x->on_end(x->context);
 	response_end(&x->response, &pump->down);
 	if (pump->down.failed) {
 		err_set(&x->error, "out of memory");

@@ -44,6 +44,8 @@ struct exchange {
 	 * be done then without holding it back.
 	 */
 	void (*on_head)(void *context, int status);
+	/* Called once, when the response is whole and its end is to go out. */
+	void (*on_end)(void *context);
 	void *context;
 	struct response response;
 	struct err error; /* why it did not end well */

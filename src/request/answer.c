@@ -119,6 +119,8 @@ answer_send(struct connection *c, int status, int64_t retry_us)
 		name_request(r);
 		reply.request_id = r->told_id;
 	}
+	/* Who has the answer may count on the slot that it held. */
+	decision_release(&r->decision, r->stores);
 	next = after(r, send_reply(c, r->front, &reply));
 	c->request = NULL;
 	request_end(r, next == NEXT_CLOSE && c->fd < 0 ? 0 : status);

@@ -62,6 +62,15 @@ on_head(void *context, int status)
 	decision_settle(&r->decision, r->stores, status);
 }
 
+/* Who has seen the end of a response may count on its slot. */
+static void
+on_end(void *context)
+{
+	struct request *r = context;
+
+	decision_release(&r->decision, r->stores);
+}
+
 static enum exchange_end
 run_exchange(struct connection *c, int stop, int *status)
 {
@@ -76,6 +85,7 @@ run_exchange(struct connection *c, int stop, int *status)
 		.front = c->fd,
 		.stop = stop,
 		.on_head = on_head,
+		.on_end = on_end,
 		.context = r,
 	};
 	int64_t begun_us = clock_mono_us();

@@ -124,6 +124,25 @@ def test_B57_a_quota_is_429_and_an_overload_is_503(farm):
     assert json.loads(got.body)["violated-policies"] == ["quota"]
 
 
+@pytest.mark.parametrize("backend", ["whole", "broken"])
+def test_who_asks_one_after_the_other_never_runs_twice(farm, backend):
+    """The slot is free when the answer is there, ours (502) or another's."""
+    def answer(request):
+        if backend == "whole":
+            request.answer("x")
+        else:
+            request.conn.close()
+
+    gateway = farm.gateway({
+        "store": MEMORY,
+        "limit one": {"rate": "1", "algorithm": "concurrency",
+                      "key": "global"},
+        "backend default": fastcgi(farm.application(answer)),
+    })
+    seen = {gateway.ask("/").status for _ in range(100)}
+    assert seen == {200 if backend == "whole" else 502}
+
+
 def test_a_problem_as_json(plain):
     got = plain.refused("/login", "application/json")
     problem = json.loads(got.body)
