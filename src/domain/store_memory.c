@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
-#include "domain/slots.h"
+#include "domain/held_slots.h"
 #include "domain/table.h"
 #include "domain/unsettled.h"
 #include "pure/settlement.h"
@@ -40,7 +40,7 @@ struct store_memory {
 	_Atomic size_t max_keys;
 	_Atomic size_t count;
 	atomic_bool told; /* that it is full, since it last was not */
-	struct slots slots;
+	struct held_slots slots;
 	struct shard shard[SHARDS];
 };
 
@@ -237,7 +237,7 @@ keep(struct store_memory *m, const struct store_check *c, struct work *w,
 	    c->check.algorithm == ALGORITHM_CONCURRENCY;
 	struct state s = *table_state(e);
 
-	if (holds && !slots_hold(&m->slots, c))
+	if (holds && !held_slots_hold(&m->slots, c))
 		return false;
 	if (!algorithm_keep(&c->check, &s, &w->after[i]))
 		return false;
@@ -333,7 +333,7 @@ refund_one(struct store_memory *m, const struct store_check *c, uint64_t hash,
 	struct state s;
 
 	if (c->check.algorithm == ALGORITHM_CONCURRENCY &&
-	    !slots_drop(&m->slots, c->slot))
+	    !held_slots_drop(&m->slots, c->slot))
 		return;
 	if (e == NULL)
 		return;
@@ -458,7 +458,7 @@ memory_free(struct store *store)
 		table_release(&m->shard[i].table);
 		pthread_mutex_destroy(&m->shard[i].lock);
 	}
-	slots_release(&m->slots);
+	held_slots_release(&m->slots);
 	free(m);
 }
 
@@ -493,7 +493,7 @@ store_memory_new(size_t max_keys)
 	    sizeof(m->secret))
 		m->secret[0] ^= (uint64_t)(uintptr_t)m;
 	atomic_init(&m->max_keys, max_keys);
-	slots_init(&m->slots);
+	held_slots_init(&m->slots);
 	for (unsigned i = 0; i < SHARDS; i++) {
 		pthread_mutex_init(&m->shard[i].lock, NULL);
 		table_init(&m->shard[i].table);

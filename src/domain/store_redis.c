@@ -21,7 +21,7 @@
 #include "domain/outage.h"
 #include "domain/redis_lane.h"
 #include "domain/redis_session.h"
-#include "domain/slots.h"
+#include "domain/held_slots.h"
 #include "domain/unsettled.h"
 
 /* What one call of redis_maintain may wait for the server. */
@@ -52,7 +52,7 @@ struct store_redis {
 	_Atomic int64_t timeout_us;
 
 	struct drift drift;
-	struct slots slots;
+	struct held_slots slots;
 	int64_t renew_us; /* when next */
 
 	struct redis_session *session; /* the attempt under way */
@@ -189,7 +189,7 @@ hold_slots(struct store_redis *s, const struct store_question *q,
 		if (c->algorithm == ALGORITHM_CONCURRENCY && c->cost > 0 &&
 		    answer->verdict[i].kind == VERDICT_ALLOWED &&
 		    (committed || c->observe))
-			slots_hold(&s->slots, &q->check[i]);
+			held_slots_hold(&s->slots, &q->check[i]);
 	}
 }
 
@@ -227,7 +227,7 @@ redis_refund(
 		const struct store_check *c = &q->check[i];
 
 		if (c->check.algorithm == ALGORITHM_CONCURRENCY &&
-		    !slots_drop(&s->slots, c->slot))
+		    !held_slots_drop(&s->slots, c->slot))
 			continue;
 		check[back.n] = *c;
 		check[back.n++].check.cost = -c->check.cost;
@@ -421,7 +421,7 @@ renew_slots(struct store_redis *s)
 
 	if (clock_mono_us() < s->renew_us)
 		return s->renew_us;
-	check = slots_begin_renewal(&s->slots, &n);
+	check = held_slots_begin_renewal(&s->slots, &n);
 	for (size_t i = 0; i < n && answer.status == STORE_ANSWERED;
 	     i += RENEW_MAX) {
 		struct store_question q = { check + i, n - i };
@@ -430,7 +430,7 @@ renew_slots(struct store_redis *s)
 			q.n = RENEW_MAX;
 		ask_script(s, REDIS_SCRIPT_RENEW, &q, 0, &answer);
 	}
-	slots_end_renewal(&s->slots, release_again, s);
+	held_slots_end_renewal(&s->slots, release_again, s);
 	s->renew_us = clock_mono_us() +
 	    (answer.status == STORE_ANSWERED ? RENEW_US : RENEW_AT_US);
 	return s->renew_us;
@@ -457,7 +457,7 @@ redis_free(struct store *store)
 	redis_session_free(s->session);
 	for (unsigned i = 0; i < s->n; i++)
 		redis_lane_free(s->lane[i]);
-	slots_release(&s->slots);
+	held_slots_release(&s->slots);
 	outage_release(&s->outage);
 	drift_release(&s->drift);
 	breaker_release(&s->breaker);
@@ -540,7 +540,7 @@ init(struct store_redis *s, const struct store_redis_settings *settings,
 	atomic_init(&s->starting, true);
 	atomic_init(&s->reason, redis_trouble_unreachable.reason);
 	drift_init(&s->drift);
-	slots_init(&s->slots);
+	held_slots_init(&s->slots);
 	pthread_mutex_init(&s->edge, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&attr);

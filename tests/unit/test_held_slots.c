@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "domain/slots.h"
+#include "domain/held_slots.h"
 
 static struct store_check
 check_of(const char *key, const char *slot)
@@ -23,7 +23,7 @@ check_of(const char *key, const char *slot)
 }
 
 static bool
-hold(struct slots *s, const char *key, const char *slot)
+hold(struct held_slots *s, const char *key, const char *slot)
 {
 	char texts[2][64];
 	struct store_check c;
@@ -31,25 +31,25 @@ hold(struct slots *s, const char *key, const char *slot)
 	snprintf(texts[0], sizeof(texts[0]), "%s", key);
 	snprintf(texts[1], sizeof(texts[1]), "%s", slot);
 	c = check_of(texts[0], texts[1]);
-	return slots_hold(s, &c);
+	return held_slots_hold(s, &c);
 }
 
 /* Each once, and only what is held. */
 static void
 test_hold_and_drop(void **context)
 {
-	struct slots s;
+	struct held_slots s;
 
 	(void)context;
-	slots_init(&s);
-	assert_false(slots_drop(&s, STR("a")));
+	held_slots_init(&s);
+	assert_false(held_slots_drop(&s, STR("a")));
 	assert_true(hold(&s, "k", "a"));
 	assert_true(hold(&s, "k", "b"));
-	assert_true(slots_drop(&s, STR("a")));
-	assert_false(slots_drop(&s, STR("a")));
-	assert_true(slots_drop(&s, STR("b")));
+	assert_true(held_slots_drop(&s, STR("a")));
+	assert_false(held_slots_drop(&s, STR("a")));
+	assert_true(held_slots_drop(&s, STR("b")));
 	assert_true(hold(&s, "left", "behind"));
-	slots_release(&s);
+	held_slots_release(&s);
 }
 
 static void
@@ -67,36 +67,36 @@ test_renewal(void **context)
 {
 	const struct store_check *check;
 	char said[256] = "";
-	struct slots s;
+	struct held_slots s;
 	size_t n;
 
 	(void)context;
-	slots_init(&s);
-	slots_begin_renewal(&s, &n);
+	held_slots_init(&s);
+	held_slots_begin_renewal(&s, &n);
 	assert_int_equal(n, 0);
-	slots_end_renewal(&s, note, said);
+	held_slots_end_renewal(&s, note, said);
 	hold(&s, "k", "a");
 	hold(&s, "k", "b");
-	check = slots_begin_renewal(&s, &n);
+	check = held_slots_begin_renewal(&s, &n);
 	assert_int_equal(n, 2);
-	assert_true(slots_drop(&s, STR("a")));
-	assert_false(slots_drop(&s, STR("a")));
+	assert_true(held_slots_drop(&s, STR("a")));
+	assert_false(held_slots_drop(&s, STR("a")));
 	assert_true(hold(&s, "k", "c"));
 	for (size_t i = 0; i < n; i++)
 		assert_true(str_eq(check[i].key, STR("k")));
 	assert_true(
 	    str_eq(check[0].slot, STR("a")) || str_eq(check[1].slot, STR("a")));
-	slots_end_renewal(&s, note, said);
+	held_slots_end_renewal(&s, note, said);
 	assert_string_equal(said, "k/a ");
-	slots_begin_renewal(&s, &n);
+	held_slots_begin_renewal(&s, &n);
 	assert_int_equal(n, 2);
-	slots_end_renewal(&s, note, said);
+	held_slots_end_renewal(&s, note, said);
 	assert_string_equal(said, "k/a ");
-	slots_release(&s);
+	held_slots_release(&s);
 }
 
 struct race {
-	struct slots slots;
+	struct held_slots slots;
 	atomic_int stop;
 	atomic_int again;
 };
@@ -117,8 +117,8 @@ renewer(void *context)
 	size_t n;
 
 	while (atomic_load(&r->stop) < 4) {
-		slots_begin_renewal(&r->slots, &n);
-		slots_end_renewal(&r->slots, count, r);
+		held_slots_begin_renewal(&r->slots, &n);
+		held_slots_end_renewal(&r->slots, count, r);
 	}
 	return NULL;
 }
@@ -132,7 +132,7 @@ holder(void *context)
 	for (int i = 0; i < 2000; i++) {
 		snprintf(slot, sizeof(slot), "%p-%d", (void *)slot, i);
 		if (!hold(&r->slots, "k", slot) ||
-		    !slots_drop(&r->slots, str_of(slot)))
+		    !held_slots_drop(&r->slots, str_of(slot)))
 			abort();
 	}
 	atomic_fetch_add(&r->stop, 1);
@@ -146,7 +146,7 @@ test_renewals_race(void **context)
 	pthread_t thread[5];
 
 	(void)context;
-	slots_init(&r.slots);
+	held_slots_init(&r.slots);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL,
 				     i < 4 ? holder : renewer, &r),
@@ -154,7 +154,7 @@ test_renewals_race(void **context)
 	for (int i = 0; i < 5; i++)
 		pthread_join(thread[i], NULL);
 	assert_null(r.slots.held);
-	slots_release(&r.slots);
+	held_slots_release(&r.slots);
 }
 
 int

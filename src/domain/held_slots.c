@@ -2,7 +2,7 @@
  * What a renewal is working on is not freed before its end, whoever drops
  * it: then it is marked.
  */
-#include "domain/slots.h"
+#include "domain/held_slots.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,27 +19,27 @@ struct held_slot {
 };
 
 void
-slots_init(struct slots *s)
+held_slots_init(struct held_slots *s)
 {
-	*s = (struct slots){ .held = NULL };
+	*s = (struct held_slots){ .held = NULL };
 	pthread_mutex_init(&s->lock, NULL);
 }
 
 void
-slots_release(struct slots *s)
+held_slots_release(struct held_slots *s)
 {
-	struct held_slot *h, *next;
+	struct held_slot *h = s->held, *next;
 
-	HASH_ITER(hh, s->held, h, next)
-	{
-		HASH_DEL(s->held, h);
+	HASH_CLEAR(hh, s->held);
+	for (; h != NULL; h = next) {
+		next = h->hh.next;
 		free(h);
 	}
 	pthread_mutex_destroy(&s->lock);
 }
 
 bool
-slots_hold(struct slots *s, const struct store_check *check)
+held_slots_hold(struct held_slots *s, const struct store_check *check)
 {
 	struct str slot = check->slot, key = check->key;
 	struct held_slot *h = calloc(1, sizeof(*h) + slot.len + key.len);
@@ -60,7 +60,7 @@ slots_hold(struct slots *s, const struct store_check *check)
 }
 
 bool
-slots_drop(struct slots *s, struct str slot)
+held_slots_drop(struct held_slots *s, struct str slot)
 {
 	struct held_slot *h;
 
@@ -78,7 +78,7 @@ slots_drop(struct slots *s, struct str slot)
 
 /* Arrays for all that are held; false: none, or no memory. */
 static bool
-make_room(struct slots *s)
+make_room(struct held_slots *s)
 {
 	size_t n = HASH_COUNT(s->held);
 
@@ -90,7 +90,7 @@ make_room(struct slots *s)
 }
 
 const struct store_check *
-slots_begin_renewal(struct slots *s, size_t *n)
+held_slots_begin_renewal(struct held_slots *s, size_t *n)
 {
 	struct held_slot *h, *next;
 
@@ -110,7 +110,7 @@ slots_begin_renewal(struct slots *s, size_t *n)
 
 /* Whether it was dropped since; then it is the caller's to free. */
 static bool
-is_dropped(struct slots *s, struct held_slot *h)
+is_dropped(struct held_slots *s, struct held_slot *h)
 {
 	bool dropped;
 
@@ -122,7 +122,7 @@ is_dropped(struct slots *s, struct held_slot *h)
 }
 
 void
-slots_end_renewal(struct slots *s,
+held_slots_end_renewal(struct held_slots *s,
     void (*again)(void *context, const struct store_check *check),
     void *context)
 {
