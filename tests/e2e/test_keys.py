@@ -5,7 +5,6 @@ import hmac
 import re
 import struct
 import subprocess
-import threading
 
 import pytest
 
@@ -13,6 +12,7 @@ from harness import fcgi
 from harness.deadline import until
 from harness.gateway import APPS, BINARY
 from harness.recipes import MEMORY, fastcgi, fixed
+from harness.redis_server import monitored
 
 FORM = "application/x-www-form-urlencoded"
 HASH = re.compile("[0-9a-f]{32}")
@@ -266,24 +266,6 @@ SECRETS = {
 @pytest.fixture
 def redis(farm):
     return farm.redis()
-
-
-def monitored(client, work):
-    """What MONITOR printed during work()."""
-    seen = []
-    with client.monitor() as monitor:
-        def read():
-            for command in monitor.listen():
-                seen.append(command["command"])
-                if "the-end" in command["command"]:
-                    return
-
-        thread = threading.Thread(target=read)
-        thread.start()
-        work()
-        client.echo("the-end")
-        thread.join(10.0)
-    return "\n".join(seen)
 
 
 def test_B67_secrets_are_nowhere(farm, redis, php):

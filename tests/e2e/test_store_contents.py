@@ -1,13 +1,13 @@
 """What is found in Redis, in the log and in /proc: no secret, no leftover."""
 
 import re
-import threading
 
 import pytest
 
 from harness.deadline import until
 from harness.gateway import APPS
 from harness.recipes import by_key, fastcgi, fixed
+from harness.redis_server import monitored
 
 SECRET = "sk-live-VERYSECRET-0123456789"
 PASSWORD = "Redis#Pass;word"
@@ -56,24 +56,6 @@ def ask(gateway, client="192.0.2.9"):
 def spend(gateway, times=8):
     for _ in range(times):
         assert ask(gateway).status in (200, 429)
-
-
-def monitored(client, work):
-    """What MONITOR printed during work()."""
-    seen = []
-    with client.monitor() as monitor:
-        def read():
-            for command in monitor.listen():
-                seen.append(command["command"])
-                if "the-end" in command["command"]:
-                    return
-
-        thread = threading.Thread(target=read)
-        thread.start()
-        work()
-        client.echo("the-end")
-        thread.join(10.0)
-    return "\n".join(seen)
 
 
 def test_B67_no_client_value_is_readable_in_redis(gateway, redis):

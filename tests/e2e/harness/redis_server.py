@@ -6,6 +6,7 @@ there, in whatever test, has to expire.
 
 import os
 import signal
+import threading
 
 import redis
 
@@ -76,3 +77,21 @@ class Redis:
             found = self.immortal()
         self.process.kill()
         assert not found, "keys that never expire: %s" % found
+
+
+def monitored(client, work):
+    """What MONITOR printed during work()."""
+    seen = []
+    with client.monitor() as monitor:
+        def read():
+            for command in monitor.listen():
+                seen.append(command["command"])
+                if "the-end" in command["command"]:
+                    return
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        work()
+        client.echo("the-end")
+        thread.join(10.0)
+    return "\n".join(seen)
