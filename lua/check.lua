@@ -29,7 +29,8 @@ local reply, filled = { pack_bytes('<d', now) }, 1
 -- limit, p, q, r, s, and what the law makes of the count. limit: that of
 -- the key's own counts, which are asked for if own_key; else false.
 local function weigh(key, law, kind, p, q, r, s, own_key, own_at)
-	local limit, value, text = false, nil, nil
+	local limit = false
+	local value, text
 	if own_key then
 		value, text = get_both(key, own_key)
 		if text then

@@ -51,7 +51,8 @@ local function make_wide()
 	end
 
 	function plain.look(k)
-		local value, wait = try('GET', k.key)
+		local value = try('GET', k.key)
+		local wait
 		if value and #value ~= k.base.size then
 			return foreign(value)
 		end

@@ -1,7 +1,7 @@
 /*
  * What a limit is, as text: its options in the order of the table, but for
  * those that are as they would be anyway, and for its message, which changes
- * no count.
+ * no count; then what tiers say of it.
  */
 #include <string.h>
 
@@ -31,6 +31,23 @@ add_prefixes(struct buf *text, const struct config_gateway *gateway,
 		    (unsigned)gateway->ipv6_prefix);
 }
 
+/* What a tier says of the limit, and of whom. */
+static void
+add_tier(struct buf *text, const struct load *l,
+    const struct config_limit *limit, const struct config_tier *tier)
+{
+	const struct source_section *section = l->tier[tier - l->config->tier];
+	const struct source_entry *when = source_entry(section, "when");
+
+	buf_addf(text, "[tier %s]\n", tier->name);
+	if (when != NULL)
+		buf_addf(text, "when=%.*s\n", STR_ARG(when->value));
+	for (const struct source_entry *e = section->entry; e != NULL;
+	     e = e->next)
+		if (strcmp(e->place.key, limit->name) == 0)
+			buf_addf(text, "rate=%.*s\n", STR_ARG(e->value));
+}
+
 void
 load_definitions(struct load *l)
 {
@@ -45,6 +62,9 @@ load_definitions(struct load *l)
 				add_option(
 				    &text, &option_table[k], l->limit[i]);
 		add_prefixes(&text, &c->gateway, &c->limit[i]);
+		for (size_t k = 0; k < c->limit[i].n_tiers; k++)
+			add_tier(
+			    &text, l, &c->limit[i], c->limit[i].tier[k].tier);
 		c->limit[i].definition = arena_copy(&c->arena, buf_str(&text));
 		if (text.failed || c->limit[i].definition.p == NULL)
 			l->findings.failed = true;

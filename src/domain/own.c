@@ -136,7 +136,7 @@ read_tuple(const struct config *config, const struct config_limit *limit,
     struct str key, struct arena *arena, struct key_tuple *tuple,
     struct err *err)
 {
-	struct str values[KEY_PARTS_MAX];
+	struct str values[KEY_PARTS_MAX] = { STR_NONE };
 
 	if (!split(&limit->key, key, values, err))
 		return false;
@@ -175,7 +175,7 @@ own_name_of(const struct config *config, const struct config_limit *limit,
     struct str key, struct arena *arena, struct str *name, struct err *err)
 {
 	const struct key_hasher *hasher = config->store.hasher;
-	struct key_tuple tuple;
+	struct key_tuple tuple = { .n = 0 };
 	char tag[KEY_TAG_MAX];
 	size_t len;
 

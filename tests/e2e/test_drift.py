@@ -33,10 +33,14 @@ def drifts(gateway):
 
 @pytest.mark.parametrize("change", [
     {"rate": "4/1h"}, {"limit": {"algorithm": "sliding_window"}},
-    {"limit": {"path": "/x*"}}], ids=lambda c: list(c)[0])
+    {"limit": {"path": "/x*"}},
+    {"tier gold": {"when": "client=192.0.2.0/24", "keyed": "9/1h"}},
+    {"gateway": {"ipv4_prefix": 24}, "limit": {"key": "client"}},
+], ids=lambda c: list(c)[0])
 def test_a_limit_that_differs_is_named(farm, change):
     redis = farm.redis()
-    first = linked(farm, config(redis))
+    common = {"limit": change["limit"]} if "gateway" in change else {}
+    first = linked(farm, config(redis, **common))
     second = linked(farm, config(redis, **change))
     second.log.wait_for("drift", limit="keyed", level="warn")
     assert drifts(second) == ["keyed"]
