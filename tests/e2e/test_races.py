@@ -13,6 +13,7 @@ from harness.gateway import APPS
 from harness.recipes import fastcgi, fixed, together
 
 GATEWAYS = 4
+CLIENTS = 64
 LOGINS = 100
 SPENDERS = 8
 SPENDINGS = 10000
@@ -39,8 +40,11 @@ LOGIN = fixed("5/1h", path="/login", method="POST", key="form:user",
               missing_key="deny", count="401")
 
 
+RIGHT = "correct horse"
+
+
 class Door:
-    """Refuses every login, but while `answers` is clear it lets it wait."""
+    """Refuses wrong logins, but while `answers` is clear it lets all wait."""
 
     def __init__(self):
         self.reached = 0
@@ -52,11 +56,15 @@ class Door:
         with self.lock:
             self.reached += 1
         assert self.answers.wait(30.0)
-        request.answer(b"no", "Status: 401 Unauthorized\r\n")
+        form = dict(urllib.parse.parse_qsl(request.body.decode()))
+        if form["password"] == RIGHT:
+            request.answer(b"welcome")
+        else:
+            request.answer(b"no", "Status: 401 Unauthorized\r\n")
 
 
-def log_in(gateway, user):
-    body = urllib.parse.urlencode({"user": user, "password": "x"})
+def log_in(gateway, user, password="x"):
+    body = urllib.parse.urlencode({"user": user, "password": password})
     return gateway.ask(
         "/login", body.encode(), method="POST", seconds=30.0,
         CONTENT_TYPE="application/x-www-form-urlencoded",
@@ -94,6 +102,29 @@ def test_of_100_wrong_passwords_5_are_in_flight(farm, redis):
     assert (got.count(401), got.count(429), door.reached) == (5, 95, 5)
 
 
+def test_right_passwords_at_the_same_time_leave_the_wrong_ones_5(farm, redis):
+    """Whatever is held, given back and held again, not one more fails."""
+    door = Door()
+    some = four(farm, redis, farm.application(door), {"login": LOGIN})
+    draw = random.Random(5)
+    passwords = [draw.choice((RIGHT,) * 20 + ("x",)) for _ in range(400)]
+
+    def client(i):
+        return [log_in(some[i % GATEWAYS], "mixed", password).status
+                for password in passwords[i::CLIENTS]]
+
+    got = sum(together(CLIENTS, client), [])
+    assert got.count(200) + got.count(401) == door.reached
+    failed = got.count(401)
+    assert failed <= 5
+    # All that was held for a right one has come back, and nothing else.
+    while failed < 5:
+        status = log_in(some[0], "mixed").status
+        assert status == 401
+        failed += 1
+    assert log_in(some[1], "mixed", RIGHT).status == 429
+
+
 # Settled costs: cost = response:X-Cost
 
 # Nothing to speak of comes back while the test runs.
@@ -101,6 +132,8 @@ BUDGET = 100000
 BUDGETS = {
     "fixed": fixed("%d/1w" % BUDGET),
     "sliding": {"rate": "%d/1w" % BUDGET},
+    "year": {"rate": "%d/1year" % BUDGET, "algorithm": "fixed_window",
+             "align": "calendar"},
     "bucket": {"rate": "1/1d burst %d" % BUDGET, "algorithm": "token_bucket"},
 }
 
@@ -142,10 +175,9 @@ def test_what_10000_responses_say_is_what_redis_counts(farm, redis):
         assert {left(gateway, name) for name in BUDGETS} == {rest}
 
 
-# Concurrency
+# Concurrency: never more than ten in the application
 
 SLOTS = 10
-CLIENTS = 64
 
 
 class Inside:
@@ -227,6 +259,19 @@ def test_64_clients_come_and_go_and_never_more_than_10_are_inside(
     # Nothing is left: all ten are free again.
     until(lambda: doors[0].ask("/").limit[:2] == (SLOTS, SLOTS - 1), 5.0,
           "ten free slots")
+
+
+@pytest.mark.parametrize("kind", ["memory", "redis"])
+def test_one_slot_is_enough_for_who_asks_one_after_the_other(
+        farm, redis, kind):
+    store = {"address": redis.address if kind == "redis" else "memory:"}
+    gateway = farm.gateway({
+        "store": store,
+        "limit slot": {"algorithm": "concurrency", "rate": 1},
+        "backend default": fastcgi(farm.application(
+            lambda request: request.answer(b"ok"))),
+    })
+    assert {gateway.ask("/").status for _ in range(500)} == {200}
 
 
 def hold(gateway, count):

@@ -10,7 +10,8 @@ CLIENTS = 8
 LIMIT = 20
 ASKED = 40  # by all clients together
 
-ALGORITHMS = ("fixed_window", "sliding_window", "token_bucket")
+ALGORITHMS = ("fixed_window", "sliding_window", "token_bucket",
+              "sliding_log")
 
 
 def config(store, php):
