@@ -107,6 +107,9 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(ROOMS) $(BUILD)/flags | deps-unit
 	$(call quiet,CC,$<)$(COMPILE) -MMD -MP $(LINK:$(CC)%=%) -o $@ $< \
 		$(ROOMS) $(LIBS) -lcmocka
 
+# What is asked of a store in memory has its time from the test.
+$(BUILD)/tests/unit/test_laws: LDFLAGS += -Wl,--wrap=clock_steady_us
+
 # Changes when the flags do, so that all that was built with others is built
 # again.
 $(BUILD)/flags: FORCE | deps-build

@@ -394,10 +394,10 @@ settle_one(struct store_memory *m, const struct store_settlement *s)
 	begin(m, &(struct store_question){ &c, 1 }, &w);
 	if (s->delta > 0) {
 		c.check.cost = s->delta;
-		charge_one(m, &c, w.hash[0], s->taken_us, clock_real_us());
+		charge_one(m, &c, w.hash[0], s->taken_us, clock_steady_us());
 	} else {
 		c.check.cost = -s->delta;
-		refund_one(m, &c, w.hash[0], s->taken_us, clock_real_us());
+		refund_one(m, &c, w.hash[0], s->taken_us, clock_steady_us());
 	}
 	unlock_shards(m, w.shards);
 }
