@@ -42,7 +42,7 @@ PROBED := -Wall -Wextra -Wconversion -Wshadow -Wswitch-enum -Wvla -Wformat=2 \
 PROBED_LINK := -pie -Wl,-z,relro -Wl,-z,now
 FLAGS_MK := $(BUILD)/flags-$(notdir $(lastword $(CC))).mk
 
-NO_BUILD := clean help deps uninstall lint check fuzz check-debian13
+NO_BUILD := clean help deps uninstall lint check check-long fuzz check-debian13
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
 -include $(FLAGS_MK)
 endif
@@ -81,6 +81,7 @@ ROOMS := $(filter-out $(BUILD)/src/process/main.o,$(OBJECTS))
 UNIT := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 REPLAY := $(FUZZ:=-replay)
+LAWS := $(BUILD)/tests/unit/test_laws $(BUILD)/tests/lua/laws
 
 $(BUILD)/sluice: $(OBJECTS)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $^ $(LIBS)
@@ -107,8 +108,13 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(ROOMS) $(BUILD)/flags | deps-unit
 	$(call quiet,CC,$<)$(COMPILE) -MMD -MP $(LINK:$(CC)%=%) -o $@ $< \
 		$(ROOMS) $(LIBS) -lcmocka
 
-# What is asked of a store in memory has its time from the test.
-$(BUILD)/tests/unit/test_laws: LDFLAGS += -Wl,--wrap=clock_steady_us
+# The store in memory has its time from these.
+$(LAWS): LDFLAGS += -Wl,--wrap=clock_steady_us
+
+$(BUILD)/tests/lua/%: tests/lua/%.c $(ROOMS) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(COMPILE) -MMD -MP $(LINK:$(CC)%=%) -o $@ $< \
+		$(ROOMS) $(LIBS)
 
 # Changes when the flags do, so that all that was built with others is built
 # again.
@@ -117,7 +123,7 @@ $(BUILD)/flags: FORCE | deps-build
 	@echo '$(subst ','\'',$(COMPILE) $(LINK))' | cmp -s - $@ || \
 		echo '$(subst ','\'',$(COMPILE) $(LINK))' >$@
 
--include $(OBJECTS:.o=.d) $(UNIT:=.d)
+-include $(OBJECTS:.o=.d) $(UNIT:=.d) $(LAWS:=.d)
 
 # --- Showing it ------------------------------------------------------------
 
@@ -144,8 +150,16 @@ check: | deps-build deps-test
 	@tests/run/parsers build/parsers
 	@$(MAKE) --no-print-directory DEVELOPER=1 check-built
 
-check-built: all $(UNIT) $(REPLAY)
+check-built: all $(UNIT) $(REPLAY) $(LAWS)
 	@$(SUITES) $(UNIT) $(REPLAY) tests/lua tests/e2e tests/run
+
+## make check-long a million drawn steps for each algorithm; STEPS=, SEED=
+check-long: | deps-build deps-test
+	@STEPS=$(or $(STEPS),1000000) $(MAKE) --no-print-directory DEVELOPER=1 \
+		check-long-built
+
+check-long-built: all $(LAWS)
+	@$(SUITES) $(BUILD)/tests/unit/test_laws tests/lua/test_laws.py
 
 ## make unit       the unit tests alone
 unit: $(UNIT)
@@ -236,6 +250,6 @@ deps-%: FORCE
 	@tests/run/deps $*
 
 FORCE:
-.PHONY: all help run demo conf check check-built unit unit-programs check-main \
-	fuzz fuzz-built valgrind lint bench check-debian13 install uninstall \
-	clean deps FORCE
+.PHONY: all help run demo conf check check-built check-long check-long-built \
+	unit unit-programs check-main fuzz fuzz-built valgrind lint bench \
+	check-debian13 install uninstall clean deps FORCE

@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "domain/store_memory.h"
 #include "law_draw.h"
@@ -62,17 +61,6 @@ int64_t
 __wrap_clock_steady_us(void)
 {
 	return trace_clock_us;
-}
-
-/* The same number, the same traces. */
-static uint64_t
-trace_seed(void)
-{
-	const char *given = getenv("SEED");
-	uint64_t seed =
-	    given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-
-	return seed;
 }
 
 /* Those next to each other have nothing in common: splitmix64. */
