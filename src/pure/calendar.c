@@ -119,7 +119,7 @@ first_day(enum calendar_unit unit, int64_t day, int ahead)
 
 	switch (unit) {
 	case CALENDAR_WEEK:
-		return day - (civil_weekday(day) + 6) % 7 + ahead * 7;
+		return day - (civil_weekday(day) + 6) % 7 + ahead * INT64_C(7);
 	case CALENDAR_MONTH:
 		months = date.year * 12 + date.month - 1 + ahead;
 		return civil_to_days(months / 12, (int)(months % 12) + 1, 1);

@@ -29,7 +29,7 @@ statuses_add(struct statuses *s, struct str item, struct err *err)
 		add_range(s, status, status + CLASS - 1);
 		return true;
 	}
-	if (!str_to_u64(item, MOST, &status) || status < LEAST)
+	if (item.len != 3 || !str_to_u64(item, MOST, &status) || status < LEAST)
 		return err_set(err,
 		    "`%.*s` is no response status (401, or 5xx for all that "
 		    "begin with 5)",

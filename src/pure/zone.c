@@ -92,7 +92,7 @@ offset_of_type(struct str types, size_t type, int64_t *offset, struct err *err)
 {
 	if ((type + 1) * TYPE_BYTES > types.len)
 		return err_set(err, "names a kind of time that it has not");
-	*offset = (int32_t)word(types.p + type * TYPE_BYTES);
+	*offset = (int32_t)word(types.p + type * (size_t)TYPE_BYTES);
 	if (*offset < -OFFSET_MAX || *offset > OFFSET_MAX)
 		return err_set(err, "is more than a day off");
 	return true;
@@ -156,7 +156,7 @@ zone_parse(struct str tzif, struct arena *arena, struct err *err)
 {
 	struct zone *z = arena_alloc(arena, sizeof(*z));
 	struct str rest = tzif;
-	struct counts counts;
+	struct counts counts = { 0 };
 
 	if (z == NULL) {
 		err_set(err, "out of memory");

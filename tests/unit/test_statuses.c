@@ -40,7 +40,7 @@ static void
 test_faults(void **state)
 {
 	static const char *const bad[] = { "", "99", "600", "4x", "4xx ", "6xx",
-		"0xx", "x01", "40x", "401-403", "-401", "4XX" };
+		"0xx", "x01", "40x", "401-403", "-401", "4XX", "0401" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
