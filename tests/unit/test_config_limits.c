@@ -295,6 +295,10 @@ test_when(void **state)
 		    "t.ini:9: [tier t] when: warning: any client can send "
 		    "that header and be of this tier: let its values come "
 		    "from a file (header:NAME=@FILE)\n" },
+		/* A proxy of ours may well say it. */
+		{ A "[tier t]\na = 1/1s\nwhen = header:X-Plan=gold\n"
+		    "[gateway]\ntrusted_proxies = 10.0.0.0/8\n",
+		    "" },
 		{ A "[tier t]\na = 1/1s\nwhen = header:X-Key=@none\n",
 		    "t.ini:9: [tier t] when: none: can not be read: No such "
 		    "file or directory\n" },

@@ -248,6 +248,74 @@ test_withdraw(void **state)
 	end(&r);
 }
 
+#define SLOTS "rate = 2\nalgorithm = concurrency\n"
+
+/* The headers speak of slots only where nothing else was asked. */
+static void
+test_slots(void **state)
+{
+	struct rig r;
+	struct decision first, second;
+
+	(void)state;
+	begin(&r, "[limit a]\n" SLOTS "[limit b]\nrate = 100/1h\n" HOUR);
+	decide(&r);
+	assert_string_equal(r.decision.limit->name, "b");
+	assert_int_equal(r.decision.verdict.remaining, 99);
+	end(&r);
+	begin(&r, "[limit a]\n" SLOTS "scope = local\n[limit b]\n" SLOTS);
+	decide(&r);
+	first = r.decision;
+	assert_string_equal(first.limit->name, "a");
+	assert_int_equal(first.verdict.remaining, 1);
+	assert_false(
+	    str_eq(first.part[0].check.slot, first.part[1].check.slot));
+	decide(&r);
+	second = r.decision;
+	assert_int_equal(second.kind, DECISION_ALLOWED);
+	decide(&r);
+	assert_int_equal(r.decision.kind, DECISION_REFUSED);
+	decision_release(&r.decision, &r.stores);
+	decision_settle(&first, &r.stores, 200);
+	decide(&r);
+	assert_int_equal(r.decision.kind, DECISION_REFUSED);
+	decision_release(&first, &r.stores);
+	decision_release(&first, &r.stores);
+	decide(&r);
+	assert_int_equal(r.decision.kind, DECISION_ALLOWED);
+	assert_int_equal(r.decision.verdict.remaining, 0);
+	decision_withdraw(&r.decision, &r.stores);
+	decision_withdraw(&second, &r.stores);
+	decide(&r);
+	assert_int_equal(r.decision.verdict.remaining, 1);
+	end(&r);
+}
+
+static void
+test_delay(void **state)
+{
+	struct rig r;
+	struct decision first;
+
+	(void)state;
+	begin(&r,
+	    "[limit a]\nrate = 10/1h burst 2\ndelay_max = 1h\n"
+	    "algorithm = leaky_bucket\n");
+	decide(&r);
+	assert_int_equal(r.decision.delay_us, 0);
+	decide(&r);
+	first = r.decision;
+	assert_in_range(first.delay_us, 359000000, 360000000);
+	decide(&r);
+	assert_int_equal(r.decision.kind, DECISION_REFUSED);
+	assert_int_equal(r.decision.delay_us, 0);
+	decision_withdraw(&first, &r.stores);
+	decide(&r);
+	assert_int_equal(r.decision.kind, DECISION_ALLOWED);
+	assert_in_range(r.decision.delay_us, 359000000, 360000000);
+	end(&r);
+}
+
 /* A request that no limit applies to has nothing to end. */
 static void
 test_nothing_taken(void **state)
@@ -289,6 +357,8 @@ main(void)
 		cmocka_unit_test(test_two_headers),
 		cmocka_unit_test(test_cost_and_count),
 		cmocka_unit_test(test_withdraw),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_nothing_taken),
 	};
 
