@@ -1,52 +1,30 @@
 /*
- * A question locks the shards of its keys in ascending order, so that two
- * of them never wait for each other, and is then decided as if alone.
- *
- * Places are counted over all shards. When none is left the new entry gets
- * the place of the one that would end soonest, wherever that is; other
- * shards are only tried for, as their order may be the wrong one by then.
+ * A question locks the shards of all its keys, and is then decided as if it
+ * were alone.
  */
 #include "domain/store_memory.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/counter.h"
-#include "base/log.h"
 #include "domain/held_slots.h"
-#include "domain/table.h"
+#include "domain/shards.h"
 #include "domain/unsettled.h"
 #include "pure/settlement.h"
-#include "pure/siphash.h"
 
-#define SHARDS 16
-/* Entries one shard gives up in a row while its lock is held. */
-#define SWEEP 256
 /* How long to wait before sweeping again: nothing, or more left to do. */
 #define SWEEP_IDLE_US 500000
 #define SWEEP_BUSY_US 5000
 
-struct shard {
-	pthread_mutex_t lock;
-	struct table table;
-};
-
 struct store_memory {
 	struct store store;
-	uint64_t secret[2];
-	_Atomic size_t max_keys;
-	_Atomic size_t count;
-	atomic_bool told; /* that it is full, since it last was not */
 	struct held_slots slots;
-	struct shard shard[SHARDS];
+	struct shards shards;
 };
 
 /* A question's keys, and what has been decided for each. */
 struct work {
-	unsigned shards; /* a bit each: those locked */
+	unsigned shards; /* those locked */
 	uint64_t hash[STORE_CHECKS_MAX];
 	struct state after[STORE_CHECKS_MAX];
 	int64_t end_us[STORE_CHECKS_MAX];
@@ -58,120 +36,15 @@ memory_of(struct store *store)
 	return (struct store_memory *)store;
 }
 
-static unsigned
-shard_index(uint64_t hash)
-{
-	return (unsigned)(hash >> 32) % SHARDS;
-}
-
-static void
-lock_shards(struct store_memory *m, unsigned shards)
-{
-	for (unsigned i = 0; i < SHARDS; i++)
-		if (shards >> i & 1)
-			pthread_mutex_lock(&m->shard[i].lock);
-}
-
-static void
-unlock_shards(struct store_memory *m, unsigned shards)
-{
-	for (unsigned i = 0; i < SHARDS; i++)
-		if (shards >> i & 1)
-			pthread_mutex_unlock(&m->shard[i].lock);
-}
-
 static void
 begin(struct store_memory *m, const struct store_question *q, struct work *w)
 {
 	w->shards = 0;
 	for (size_t i = 0; i < q->n; i++) {
-		w->hash[i] = siphash(m->secret, q->check[i].key);
-		w->shards |= 1U << shard_index(w->hash[i]);
+		w->hash[i] = shards_hash(&m->shards, q->check[i].key);
+		w->shards |= shards_bit(w->hash[i]);
 	}
-	lock_shards(m, w->shards);
-}
-
-static void
-say_full(struct store_memory *m)
-{
-	if (!atomic_exchange(&m->told, true))
-		log_event(LOG_LEVEL_WARN, "store_full",
-		    "the memory store holds max_keys = %zu keys; those that "
-		    "would end soonest go",
-		    atomic_load(&m->max_keys));
-}
-
-/*
- * Loses the entry that would end soonest; `held` are the shards the caller
- * has locked. Its place is still counted: the caller's to use.
- */
-static bool
-evict(struct store_memory *m, unsigned held, int64_t now_us)
-{
-	struct entry *best = NULL;
-	unsigned best_shard = 0;
-
-	for (unsigned i = 0; i < SHARDS; i++) {
-		struct entry *e;
-
-		if (!(held >> i & 1) &&
-		    pthread_mutex_trylock(&m->shard[i].lock) != 0)
-			continue;
-		e = table_soonest(&m->shard[i].table, now_us);
-		if (e != NULL &&
-		    (best == NULL || table_end_us(e) < table_end_us(best))) {
-			if (best != NULL && !(held >> best_shard & 1))
-				pthread_mutex_unlock(
-				    &m->shard[best_shard].lock);
-			best = e;
-			best_shard = i;
-		} else if (!(held >> i & 1)) {
-			pthread_mutex_unlock(&m->shard[i].lock);
-		}
-	}
-	if (best == NULL)
-		return false;
-	if (table_end_us(best) > now_us)
-		counter_add(COUNTER_store_keys_evicted, 1);
-	table_remove(&m->shard[best_shard].table, best);
-	if (!(held >> best_shard & 1))
-		pthread_mutex_unlock(&m->shard[best_shard].lock);
-	return true;
-}
-
-/* Counts a place for one more entry, if need be another's. */
-static bool
-take_place(struct store_memory *m, unsigned held, int64_t now_us)
-{
-	if (atomic_fetch_add(&m->count, 1) < atomic_load(&m->max_keys))
-		return true;
-	atomic_fetch_sub(&m->count, 1);
-	say_full(m);
-	if (evict(m, held, now_us))
-		return true;
-	counter_add(COUNTER_store_full, 1);
-	return false;
-}
-
-static struct entry *
-add(struct store_memory *m, unsigned held, struct str key, uint64_t hash,
-    int64_t now_us)
-{
-	struct entry *e;
-
-	if (!take_place(m, held, now_us))
-		return NULL;
-	e = table_add(&m->shard[shard_index(hash)].table, key, (unsigned)hash);
-	if (e == NULL)
-		atomic_fetch_sub(&m->count, 1);
-	return e;
-}
-
-static void
-drop(struct store_memory *m, struct table *t, struct entry *e)
-{
-	table_remove(t, e);
-	atomic_fetch_sub(&m->count, 1);
+	shards_lock(&m->shards, w->shards);
 }
 
 /* What there is of a key now, whatever has become of it meanwhile. */
@@ -179,8 +52,8 @@ static const struct state *
 state_of(struct store_memory *m, const struct store_check *c, uint64_t hash)
 {
 	static const struct state none = { 0 };
-	struct entry *e = table_find(
-	    &m->shard[shard_index(hash)].table, c->key, (unsigned)hash);
+	struct entry *e =
+	    table_find(shards_table(&m->shards, hash), c->key, (unsigned)hash);
 
 	return e != NULL ? table_state(e) : &none;
 }
@@ -218,12 +91,12 @@ static struct entry *
 find_or_add(struct store_memory *m, const struct store_check *c,
     const struct work *w, size_t i, int64_t now_us)
 {
-	struct table *t = &m->shard[shard_index(w->hash[i])].table;
+	struct table *t = shards_table(&m->shards, w->hash[i]);
 	struct entry *e = table_find(t, c->key, (unsigned)w->hash[i]);
 
 	if (e != NULL)
 		return e;
-	return add(m, w->shards, c->key, w->hash[i], now_us);
+	return shards_add(&m->shards, w->shards, c->key, w->hash[i], now_us);
 }
 
 /* False: no memory. */
@@ -231,7 +104,7 @@ static bool
 keep(struct store_memory *m, const struct store_check *c, struct work *w,
     size_t i, struct entry *e, const struct store_answer *a)
 {
-	struct table *t = &m->shard[shard_index(w->hash[i])].table;
+	struct table *t = shards_table(&m->shards, w->hash[i]);
 	const struct verdict *v = &a->verdict[i];
 	bool holds = v->kind == VERDICT_ALLOWED &&
 	    c->check.algorithm == ALGORITHM_CONCURRENCY;
@@ -308,7 +181,7 @@ memory_ask(struct store *store, const struct store_question *q,
 	answer->taken_us = clock_steady_us();
 	allowed = evaluate(m, q, &w, answer);
 	conclude(m, q, &w, allowed, answer);
-	unlock_shards(m, w.shards);
+	shards_unlock(&m->shards, w.shards);
 	answer->wait_us = clock_mono_us() - asked_us;
 }
 
@@ -328,7 +201,7 @@ static void
 refund_one(struct store_memory *m, const struct store_check *c, uint64_t hash,
     int64_t taken_us, int64_t now_us)
 {
-	struct table *t = &m->shard[shard_index(hash)].table;
+	struct table *t = shards_table(&m->shards, hash);
 	struct entry *e = table_find(t, c->key, (unsigned)hash);
 	struct state s;
 
@@ -342,7 +215,7 @@ refund_one(struct store_memory *m, const struct store_check *c, uint64_t hash,
 	if (s.exists || s.penalty_us > 0)
 		keep_settled(t, e, &c->check, &s, table_end_us(e), now_us);
 	else
-		drop(m, t, e);
+		shards_remove(&m->shards, hash, e);
 }
 
 static void
@@ -357,21 +230,21 @@ memory_refund(
 	now_us = clock_steady_us();
 	for (size_t i = 0; i < q->n; i++)
 		refund_one(m, &q->check[i], w.hash[i], taken_us, now_us);
-	unlock_shards(m, w.shards);
+	shards_unlock(&m->shards, w.shards);
 }
 
 static void
 charge_one(struct store_memory *m, const struct store_check *c, uint64_t hash,
     int64_t taken_us, int64_t now_us)
 {
-	unsigned shard = shard_index(hash);
-	struct table *t = &m->shard[shard].table;
+	struct table *t = shards_table(&m->shards, hash);
 	struct entry *e = table_find(t, c->key, (unsigned)hash);
 	struct state s = { 0 };
 	int64_t end_us, cut;
 
 	if (e == NULL)
-		e = add(m, 1U << shard, c->key, hash, now_us);
+		e = shards_add(
+		    &m->shards, shards_bit(hash), c->key, hash, now_us);
 	if (e == NULL) {
 		unsettled_lost(1);
 		return;
@@ -399,7 +272,7 @@ settle_one(struct store_memory *m, const struct store_settlement *s)
 		c.check.cost = -s->delta;
 		refund_one(m, &c, w.hash[0], s->taken_us, clock_steady_us());
 	}
-	unlock_shards(m, w.shards);
+	shards_unlock(&m->shards, w.shards);
 }
 
 static void
@@ -411,41 +284,11 @@ memory_settle(struct store *store, const struct store_settlement *s, size_t n)
 			settle_one(memory_of(store), &s[i]);
 }
 
-/* True when there is more to do in this shard. */
-static bool
-sweep(struct store_memory *m, struct shard *shard, int64_t now_us)
-{
-	size_t n = 0;
-
-	pthread_mutex_lock(&shard->lock);
-	for (; n < SWEEP; n++) {
-		struct entry *e = table_soonest(&shard->table, now_us);
-
-		if (e == NULL ||
-		    (table_end_us(e) > now_us &&
-			atomic_load(&m->count) <= atomic_load(&m->max_keys)))
-			break;
-		if (table_end_us(e) > now_us)
-			counter_add(COUNTER_store_keys_evicted, 1);
-		drop(m, &shard->table, e);
-	}
-	pthread_mutex_unlock(&shard->lock);
-	return n == SWEEP;
-}
-
 static int64_t
 memory_maintain(struct store *store)
 {
-	struct store_memory *m = memory_of(store);
-	int64_t now_us = clock_steady_us();
-	size_t max = atomic_load(&m->max_keys);
-	bool more = false;
+	bool more = shards_sweep(&memory_of(store)->shards, clock_steady_us());
 
-	for (unsigned i = 0; i < SHARDS; i++)
-		if (sweep(m, &m->shard[i], now_us))
-			more = true;
-	if (atomic_load(&m->count) < max - max / 8)
-		atomic_store(&m->told, false);
 	return clock_mono_us() + (more ? SWEEP_BUSY_US : SWEEP_IDLE_US);
 }
 
@@ -454,10 +297,7 @@ memory_free(struct store *store)
 {
 	struct store_memory *m = memory_of(store);
 
-	for (unsigned i = 0; i < SHARDS; i++) {
-		table_release(&m->shard[i].table);
-		pthread_mutex_destroy(&m->shard[i].lock);
-	}
+	shards_release(&m->shards);
 	held_slots_release(&m->slots);
 	free(m);
 }
@@ -488,27 +328,19 @@ store_memory_new(size_t max_keys)
 	if (m == NULL)
 		return NULL;
 	m->store.ops = &memory_ops;
-	/* Early at boot it may give nothing: then the address has to do. */
-	if (getrandom(m->secret, sizeof(m->secret), GRND_NONBLOCK) !=
-	    sizeof(m->secret))
-		m->secret[0] ^= (uint64_t)(uintptr_t)m;
-	atomic_init(&m->max_keys, max_keys);
 	held_slots_init(&m->slots);
-	for (unsigned i = 0; i < SHARDS; i++) {
-		pthread_mutex_init(&m->shard[i].lock, NULL);
-		table_init(&m->shard[i].table);
-	}
+	shards_init(&m->shards, max_keys);
 	return &m->store;
 }
 
 void
 store_memory_set_max_keys(struct store *store, size_t max_keys)
 {
-	atomic_store(&memory_of(store)->max_keys, max_keys);
+	atomic_store(&memory_of(store)->shards.max_keys, max_keys);
 }
 
 size_t
 store_memory_count(struct store *store)
 {
-	return atomic_load(&memory_of(store)->count);
+	return atomic_load(&memory_of(store)->shards.count);
 }

@@ -17,9 +17,9 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "domain/breaker.h"
-#include "domain/drift.h"
 #include "domain/outage.h"
-#include "domain/redis_lane.h"
+#include "domain/redis_lanes.h"
+#include "domain/redis_login.h"
 #include "domain/redis_session.h"
 #include "domain/held_slots.h"
 #include "domain/unsettled.h"
@@ -36,31 +36,24 @@
 
 struct store_redis {
 	struct store store;
-	struct redis_address address;
+	struct redis_login login;
 	struct breaker breaker;
 	struct outage outage;
 	pthread_mutex_t edge;
 	_Atomic(const char *) reason; /* of the last trip */
 
-	pthread_mutex_t lock; /* of the settings and `settled` */
+	pthread_mutex_t lock; /* of `settled` */
 	pthread_cond_t settled;
 	atomic_bool starting; /* no link yet, no attempt failed yet */
-	char *username;
-	char *password;
-	char *prefix;
-	int64_t connect_timeout_us;
 	_Atomic int64_t timeout_us;
 
-	struct drift drift;
 	struct held_slots slots;
 	int64_t renew_us; /* when next */
 
 	struct redis_session *session; /* the attempt under way */
 	struct redis_lane *attempted;  /* and whose it is */
 
-	atomic_uint turn;
-	unsigned n;
-	struct redis_lane *lane[];
+	struct redis_lanes lanes;
 };
 
 static struct store_redis *
@@ -111,22 +104,12 @@ on_tripped(void *context, const struct redis_trouble *trouble)
 		s->store.wake(s->store.wake_context);
 }
 
-/* A lane that is up, in turns; NULL: the store is out. */
+/* NULL: the store is out. */
 static struct redis_lane *
 pick(struct store_redis *s)
 {
-	unsigned turn;
-
-	if (breaker_is_open(&s->breaker))
-		return NULL;
-	turn = s->n > 1 ? atomic_fetch_add(&s->turn, 1) : 0;
-	for (unsigned i = 0; i < s->n; i++) {
-		struct redis_lane *lane = s->lane[(turn + i) % s->n];
-
-		if (redis_lane_is_up(lane))
-			return lane;
-	}
-	return NULL;
+	return breaker_is_open(&s->breaker) ? NULL
+					    : redis_lanes_pick(&s->lanes);
 }
 
 static void
@@ -300,46 +283,6 @@ attempt_succeeded(struct store_redis *s, struct redis_link *link)
 }
 
 static void
-free_secret(char *text)
-{
-	if (text != NULL)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
-static char *
-copy_text(const char *text)
-{
-	return text != NULL ? strdup(text) : NULL;
-}
-
-/*
- * With copies, as resolving may take long and whoever waits for the start
- * needs the lock when their time is over.
- */
-static void
-begin_attempt(struct store_redis *s, struct redis_lane *lane, struct err *err)
-{
-	char *username, *password, *prefix;
-	int64_t deadline_us;
-
-	pthread_mutex_lock(&s->lock);
-	username = copy_text(s->username);
-	password = copy_text(s->password);
-	prefix = copy_text(s->prefix);
-	deadline_us = clock_mono_us() + s->connect_timeout_us;
-	pthread_mutex_unlock(&s->lock);
-	s->attempted = lane;
-	s->session =
-	    redis_session_start(&(struct redis_session_settings){ s->address,
-				    username, password, prefix, &s->drift },
-		deadline_us, err);
-	free(username);
-	free_secret(password);
-	free(prefix);
-}
-
-static void
 go_on(struct store_redis *s)
 {
 	const struct redis_trouble *trouble;
@@ -359,32 +302,12 @@ go_on(struct store_redis *s)
 	}
 }
 
-/* A lane to connect; NULL: all are up. */
-static struct redis_lane *
-look_after_lanes(struct store_redis *s)
-{
-	struct redis_lane *down = NULL;
-
-	for (unsigned i = 0; i < s->n; i++) {
-		struct redis_lane *lane = s->lane[i];
-
-		if (redis_lane_is_up(lane)) {
-			/* Only a new link is a probe. */
-			if (breaker_is_open(&s->breaker))
-				redis_lane_drop(lane);
-			else
-				redis_lane_drop_dead(lane);
-		}
-		if (down == NULL && !redis_lane_is_up(lane))
-			down = lane;
-	}
-	return down;
-}
-
 static int64_t
 connect_lanes(struct store_redis *s)
 {
-	struct redis_lane *down = look_after_lanes(s);
+	/* Only a new link is a probe. */
+	struct redis_lane *down =
+	    redis_lanes_tidy(&s->lanes, breaker_is_open(&s->breaker));
 	int64_t next_us = breaker_next_us(&s->breaker);
 	struct err err;
 
@@ -393,7 +316,8 @@ connect_lanes(struct store_redis *s)
 	if (s->session == NULL) {
 		if (clock_mono_us() < next_us)
 			return next_us;
-		begin_attempt(s, down, &err);
+		s->attempted = down;
+		s->session = redis_login_start(&s->login, &err);
 	}
 	if (s->session == NULL)
 		attempt_failed(s, &redis_trouble_unreachable, &err);
@@ -455,18 +379,14 @@ redis_free(struct store *store)
 	struct store_redis *s = redis_of(store);
 
 	redis_session_free(s->session);
-	for (unsigned i = 0; i < s->n; i++)
-		redis_lane_free(s->lane[i]);
+	redis_lanes_release(&s->lanes);
 	held_slots_release(&s->slots);
 	outage_release(&s->outage);
-	drift_release(&s->drift);
+	redis_login_release(&s->login);
 	breaker_release(&s->breaker);
 	pthread_mutex_destroy(&s->edge);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->settled);
-	free(s->username);
-	free_secret(s->password);
-	free(s->prefix);
 	free(s);
 }
 
@@ -479,33 +399,17 @@ static const struct store_ops redis_ops = {
 	.free = redis_free,
 };
 
-static bool
-replace_text(char **to, const char *text)
-{
-	char *copy = copy_text(text);
-
-	if (text != NULL && copy == NULL)
-		return false;
-	free_secret(*to);
-	*to = copy;
-	return true;
-}
-
 bool
 store_redis_configure(struct store *store,
     const struct store_redis_settings *settings, struct err *err)
 {
 	struct store_redis *s = redis_of(store);
-	bool ok;
+	bool ok = redis_login_configure(&s->login, settings->username,
+	    settings->password, settings->prefix, settings->connect_timeout_us);
 
-	pthread_mutex_lock(&s->lock);
-	ok = replace_text(&s->username, settings->username) &&
-	    replace_text(&s->password, settings->password) &&
-	    replace_text(&s->prefix, settings->prefix);
-	s->connect_timeout_us = settings->connect_timeout_us;
-	pthread_mutex_unlock(&s->lock);
 	if (ok && settings->config != NULL)
-		ok = drift_set(&s->drift, settings->config, settings->naming);
+		ok = drift_set(
+		    &s->login.drift, settings->config, settings->naming);
 	if (!ok)
 		return err_set(err, "out of memory");
 	atomic_store(&s->timeout_us, settings->timeout_us);
@@ -536,10 +440,9 @@ init(struct store_redis *s, const struct store_redis_settings *settings,
 
 	s->store.ops = &redis_ops;
 	s->store.may_block = true;
-	s->address = settings->address;
 	atomic_init(&s->starting, true);
 	atomic_init(&s->reason, redis_trouble_unreachable.reason);
-	drift_init(&s->drift);
+	redis_login_init(&s->login, &settings->address);
 	held_slots_init(&s->slots);
 	pthread_mutex_init(&s->edge, NULL);
 	pthread_mutex_init(&s->lock, NULL);
@@ -550,22 +453,18 @@ init(struct store_redis *s, const struct store_redis_settings *settings,
 	breaker_init(&s->breaker, settings->breaker_failures,
 	    settings->breaker_cooldown_us,
 	    (uint64_t)clock_real_us() ^ (uint64_t)(uintptr_t)s);
-	print_address(&s->address, address, sizeof(address));
+	print_address(&settings->address, address, sizeof(address));
 	if (!outage_init(&s->outage, address, NULL, err))
 		return false;
-	for (; s->n < settings->connections; s->n++) {
-		s->lane[s->n] = redis_lane_new(&events);
-		if (s->lane[s->n] == NULL)
-			return err_set(err, "out of memory");
-	}
+	if (!redis_lanes_init(&s->lanes, settings->connections, &events))
+		return err_set(err, "out of memory");
 	return store_redis_configure(&s->store, settings, err);
 }
 
 struct store *
 store_redis_new(const struct store_redis_settings *settings, struct err *err)
 {
-	struct store_redis *s = calloc(1,
-	    sizeof(*s) + settings->connections * sizeof(struct redis_lane *));
+	struct store_redis *s = calloc(1, sizeof(*s));
 
 	if (s == NULL) {
 		err_set(err, "out of memory");
@@ -580,12 +479,5 @@ store_redis_new(const struct store_redis_settings *settings, struct err *err)
 bool
 store_redis_is_up(struct store *store)
 {
-	struct store_redis *s = redis_of(store);
-
-	if (breaker_is_open(&s->breaker))
-		return false;
-	for (unsigned i = 0; i < s->n; i++)
-		if (redis_lane_is_up(s->lane[i]))
-			return true;
-	return false;
+	return pick(redis_of(store)) != NULL;
 }

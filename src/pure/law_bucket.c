@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 
+#include "pure/algorithm.h"
 #include "pure/law.h"
 
 __extension__ typedef __int128 wide;

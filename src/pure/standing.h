@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "pure/algorithm.h"
+#include "pure/check.h"
 
 struct standing {
 	int64_t now_us;
