@@ -76,6 +76,7 @@ def hold(gateway, header, who, count):
 
 
 def test_concurrency(gateway, app, holding):
+    """B36, B57: every way out gives the slot back; 503 where it says so."""
     holding.go.clear()
     before = app.seen
     held = hold(gateway, "X-Slots", "a", 3)

@@ -38,6 +38,7 @@ def ask(gateway, uri, **kwargs):
 
 
 def test_one_budget_many_costs(gateway):
+    """B15, B19: a refusal takes nothing, and more than is left is one."""
     who = key("patterns")
     assert ask(gateway, "/", headers=who).limit[:2] == (100, 99)
     assert ask(gateway, "/search?q=1", headers=who).limit[1] == 89
@@ -53,6 +54,7 @@ def test_one_budget_many_costs(gateway):
 
 
 def test_what_costs_nothing_is_never_refused(gateway):
+    """B21."""
     who = key("free")
     for left in (50, 0):
         assert ask(gateway, "/export", method="POST",
@@ -113,6 +115,7 @@ def test_the_response_says_the_cost(gateway):
 
 @pytest.mark.parametrize("cost", ["", "-1", "x", "1.5", "1000001", "7,7"])
 def test_nonsense_costs_what_was_held(gateway, cost):
+    """B20, B23."""
     who = "nonsense" + cost
     mark = gateway.log.mark()
     got = say(gateway, "cost=" + cost, headers={"X-Points": who})

@@ -11,6 +11,7 @@ def ask(gateway, who):
 
 
 def test_each_gateway_counts_alone(farm):
+    """B80."""
     redis = farm.redis()
     config = {
         "store": {"address": redis.address, "breaker_cooldown": "200ms"},

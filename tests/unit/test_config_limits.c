@@ -1,6 +1,6 @@
 /*
  * What the options of a limit, and the tiers that speak of it, may and may
- * not say together.
+ * not say together: B101.
  */
 #include "config/config.h"
 

@@ -58,6 +58,7 @@ test_patterns(void **state)
 	}
 }
 
+/* B20, B23: whole numbers from 0 on. */
 static void
 test_faults(void **state)
 {

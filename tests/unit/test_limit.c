@@ -132,7 +132,7 @@ static const struct row table[] = {
 	{ R "path = ~^/api/v[0-9]+/", IP "REQUEST_URI=/api/v12/x", YES },
 	{ R "path = ~^/api/v[0-9]+/", IP "REQUEST_URI=/x/api/v12/x", NO },
 
-/* A preflight is free, unless counted. */
+/* B55: a preflight is free, unless counted. */
 #define PREFLIGHT                                           \
 	IP "REQUEST_METHOD=OPTIONS\nHTTP_ORIGIN=http://a\n" \
 	   "HTTP_ACCESS_CONTROL_REQUEST_METHOD=PUT"
