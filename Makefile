@@ -165,7 +165,7 @@ check-long-built: all $(LAWS)
 unit: $(UNIT)
 	@$(SUITES) $(UNIT)
 
-unit-programs: $(UNIT) $(REPLAY)
+unit-programs: $(UNIT) $(REPLAY) $(LAWS)
 
 # The unit tests and the main job, for variants: SANITIZE=, valgrind, Debian 13
 check-main: all $(UNIT) $(REPLAY) | deps-test

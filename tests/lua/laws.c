@@ -1,5 +1,5 @@
 /*
- * Drawn traces (see ../unit/law_trace.h) as what Redis is to be sent, by the
+ * Drawn traces (see ../unit/law_run.h) as what Redis is to be sent, by the
  * encoder that the gateway has, and what it is to answer: what the store in
  * memory did, once the oracle has agreed to it.
  *
@@ -9,7 +9,7 @@
  *	ask NOW ARGUMENT KEYS FIGURES...  six for each check: wait, remaining,
  *	                                  next, full, delay, limit
  *	renew NOW ARGUMENT KEYS           as slots would go after 15 s
- *	settle NOW ARGUMENT KEYS          a slot is given back
+ *	settle NOW ARGUMENT KEYS          something is given back
  *	drop KEY...                       these are over
  *
  * ARGUMENT is in hexadecimal. KEYS is their number, then for each its name
@@ -18,7 +18,7 @@
  */
 #include <inttypes.h>
 
-#include "../unit/law_trace.h"
+#include "../unit/law_run.h"
 #include "base/buf.h"
 #include "domain/redis_script.h"
 
@@ -39,6 +39,18 @@ static int64_t
 last_of(const struct trace *t)
 {
 	return t->now_us > t->latest_us ? t->now_us : t->latest_us;
+}
+
+/* All that is kept is gone by then. */
+static int64_t
+latest_end(const struct trace *t)
+{
+	int64_t end_us = last_of(t);
+
+	for (size_t i = 0; i < t->n; i++)
+		if (last_of(t) + t->limit[i].bound_us > end_us)
+			end_us = last_of(t) + t->limit[i].bound_us;
+	return end_us + ORACLE_HOLD_US;
 }
 
 /* Exact, but where it is beyond what a double holds, and for slots. */
@@ -71,7 +83,7 @@ penalty_lasts_ms(const struct trace *t, size_t i, const struct verdict *v)
 static void
 print_call(const char *what, const struct trace *t,
     enum redis_script_name script, const struct store_question *q,
-    const int64_t *lasts)
+    int64_t taken_us, const int64_t *lasts)
 {
 	struct buf argument, keys;
 	struct str rest;
@@ -79,7 +91,7 @@ print_call(const char *what, const struct trace *t,
 
 	buf_init(&argument);
 	buf_init(&keys);
-	n = redis_script_put(&argument, &keys, script, q, 0);
+	n = redis_script_put(&argument, &keys, script, q, taken_us);
 	assert(!argument.failed && !keys.failed);
 	printf("%s %" PRId64 " ", what, t->now_us);
 	for (size_t i = 0; i < argument.len; i++)
@@ -113,7 +125,7 @@ renew(const struct trace *t)
 			.slot = str_of(t->held[i].name) };
 		lasts[i] = -lasts_ms(last_of(t) + ORACLE_HOLD_US, t->now_us);
 	}
-	print_call("renew", t, REDIS_SCRIPT_RENEW, &q, lasts);
+	print_call("renew", t, REDIS_SCRIPT_RENEW, &q, 0, lasts);
 	printf("\n");
 }
 
@@ -132,7 +144,7 @@ asked(struct trace *t, const struct store_question *q,
 		if (q->check[i].check.penalty_us > 0)
 			lasts[n++] = penalty_lasts_ms(t, i, v);
 	}
-	print_call("ask", t, REDIS_SCRIPT_CHECK, q, lasts);
+	print_call("ask", t, REDIS_SCRIPT_CHECK, q, 0, lasts);
 	for (size_t i = 0; i < q->n; i++) {
 		const struct verdict *v = &a->verdict[i];
 
@@ -151,7 +163,23 @@ released(struct trace *t, const struct store_check *slot)
 
 	back.check.cost = -1;
 	print_call("settle", t, REDIS_SCRIPT_SETTLE,
-	    &(struct store_question){ &back, 1 }, NULL);
+	    &(struct store_question){ &back, 1 }, 0, NULL);
+	printf("\n");
+}
+
+static void
+refunded(struct trace *t, const struct store_question *q, int64_t taken_us)
+{
+	struct store_check back[TRACE_LIMITS];
+	struct store_question all = { back, q->n };
+	int64_t lasts[TRACE_LIMITS];
+
+	for (size_t i = 0; i < q->n; i++) {
+		back[i] = q->check[i];
+		back[i].check.cost = -back[i].check.cost;
+		lasts[i] = -lasts_ms(latest_end(t), t->now_us);
+	}
+	print_call("settle", t, REDIS_SCRIPT_SETTLE, &all, taken_us, lasts);
 	printf("\n");
 }
 
@@ -170,7 +198,7 @@ swept(struct trace *t)
 	printf("\n");
 }
 
-static const struct trace_watch watch = { asked, released, swept };
+static const struct trace_watch watch = { asked, released, refunded, swept };
 
 int
 main(int argc, char **argv)

@@ -38,7 +38,7 @@ static const struct law_kind law_kinds[] = {
 #define LAW_KINDS (sizeof(law_kinds) / sizeof(law_kinds[0]))
 
 struct law_limit {
-	char key[16];
+	char key[32];
 	const char *name;
 	struct check check;
 	struct oracle oracle;

@@ -14,6 +14,7 @@
 
 #include "domain/store_memory.h"
 #include "law_draw.h"
+#include "law_judge.h"
 
 #define TRACE_LIMITS 3
 #define TRACE_STEPS  120
@@ -21,18 +22,19 @@
 
 struct trace;
 
-/* Any may be NULL. */
 struct trace_watch {
 	/* Before any of it is taken: what the oracle knows is of then. */
 	void (*asked)(struct trace *t, const struct store_question *q,
 	    const struct store_answer *a, const bool *taken);
 	void (*released)(struct trace *t, const struct store_check *slot);
+	void (*refunded)(
+	    struct trace *t, const struct store_question *q, int64_t taken_us);
 	/* What was over by now is gone. */
 	void (*swept)(struct trace *t);
 };
 
 struct trace_slot {
-	char name[24];
+	char name[32];
 	size_t limit;
 };
 
@@ -44,13 +46,17 @@ struct trace {
 	struct law_limit limit[TRACE_LIMITS];
 	int64_t now_us;
 	bool is_steady;      /* the clock only goes on */
-	int64_t earliest_us; /* a clock goes no further back: what is gone is */
+	int64_t earliest_us; /* it goes no further back: what is gone is gone */
 	int64_t latest_us;   /* the latest that any count believes in */
 	unsigned step;
 	struct trace_slot held[TRACE_HELD];
 	size_t n_held;
 	size_t at;         /* the limit that is wrong */
 	const char *wrong; /* NULL: nothing */
+	/* The last request. */
+	struct store_check question[TRACE_LIMITS];
+	char slot[TRACE_LIMITS][32];
+	bool taken[TRACE_LIMITS];
 };
 
 static int64_t trace_clock_us;
@@ -168,6 +174,16 @@ hold(struct trace *t, size_t i, struct str slot)
 	held->limit = i;
 }
 
+static void
+forget_slot(struct trace *t, const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(t->held[i].name, name) != 0)
+		i++;
+	t->held[i] = t->held[--t->n_held];
+}
+
 /* Before any is taken; a refusal begins its penalty. */
 static void
 judge_decisions(struct trace *t, const struct store_answer *a,
@@ -216,41 +232,88 @@ judge(struct trace *t, const struct store_question *q,
 	}
 }
 
+/* As if alone; taken: if all of the request allow. Returns whether they do. */
+static bool
+foresee(const struct trace *t, bool *allows, bool *taken)
+{
+	bool allowed = true;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct law_limit *l = &t->limit[i];
+
+		allows[i] = oracle_allows(&l->check, &l->oracle, t->now_us, 0);
+		allowed = allowed && (allows[i] || l->check.observe);
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		const struct check *c = &t->limit[i].check;
+
+		taken[i] = allows[i] && c->cost > 0 && (allowed || c->observe);
+	}
+	return allowed;
+}
+
+static void
+put_question(struct trace *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct law_limit *l = &t->limit[i];
+		struct store_check *check = &t->question[i];
+
+		if (l->oracle.calendar.width_us > 0)
+			law_draw_boundaries(&t->lot, l, t->now_us);
+		*check = (struct store_check){ .key = str_of(l->key),
+			.check = l->check };
+		if (!trace_is_slots(l))
+			continue;
+		snprintf(t->slot[i], sizeof(t->slot[i]), "%u.%zu", t->step, i);
+		check->slot = str_of(t->slot[i]);
+	}
+}
+
 /* True if the request is allowed. */
 static bool
 ask(struct trace *t)
 {
-	struct store_check check[TRACE_LIMITS];
-	char slot[TRACE_LIMITS][24];
-	struct store_question q = { check, t->n };
+	struct store_question q = { t->question, t->n };
 	struct store_answer a;
-	bool allows[TRACE_LIMITS], taken[TRACE_LIMITS], allowed = true;
+	bool allows[TRACE_LIMITS], allowed;
 
 	t->step++;
+	put_question(t);
+	allowed = foresee(t, allows, t->taken);
+	trace_clock_us = t->now_us;
+	t->store->ops->ask(t->store, &q, &a);
+	if (t->watch != NULL)
+		t->watch->asked(t, &q, &a, t->taken);
+	judge(t, &q, &a, allows, t->taken);
+	return allowed;
+}
+
+/* At once: as if it had not been taken. */
+static void
+refund(struct trace *t)
+{
+	struct store_check back[TRACE_LIMITS];
+	struct store_question q = { back, 0 };
+
 	for (size_t i = 0; i < t->n; i++) {
 		struct law_limit *l = &t->limit[i];
 
-		if (l->oracle.calendar.width_us > 0)
-			law_draw_boundaries(&t->lot, l, t->now_us);
-		check[i] = (struct store_check){ .key = str_of(l->key),
-			.check = l->check };
-		if (trace_is_slots(l)) {
-			snprintf(
-			    slot[i], sizeof(slot[i]), "%u.%zu", t->step, i);
-			check[i].slot = str_of(slot[i]);
-		}
-		allows[i] = oracle_allows(&l->check, &l->oracle, t->now_us, 0);
-		allowed = allowed && (allows[i] || l->check.observe);
+		if (!t->taken[i] || (l->changes && law_is_bucket(&l->check)))
+			continue;
+		back[q.n] = t->question[i];
+		back[q.n++].check.delay_us = l->verdict.delay_us;
+		oracle_untake(&l->check, &l->oracle);
+		t->taken[i] = false;
+		if (trace_is_slots(l))
+			forget_slot(t, t->slot[i]);
 	}
-	for (size_t i = 0; i < t->n; i++)
-		taken[i] = allows[i] && check[i].check.cost > 0 &&
-		    (allowed || check[i].check.observe);
+	if (q.n == 0)
+		return;
 	trace_clock_us = t->now_us;
-	t->store->ops->ask(t->store, &q, &a);
-	if (t->watch != NULL && t->watch->asked != NULL)
-		t->watch->asked(t, &q, &a, taken);
-	judge(t, &q, &a, allows, taken);
-	return allowed;
+	t->store->ops->refund(t->store, &q, t->now_us);
+	if (t->watch != NULL)
+		t->watch->refunded(t, &q, t->now_us);
 }
 
 static void
@@ -267,164 +330,8 @@ release(struct trace *t, size_t i)
 	check.check.cost = 1;
 	trace_clock_us = t->now_us;
 	t->store->ops->release(t->store, &check, 1);
-	if (t->watch != NULL && t->watch->released != NULL)
+	if (t->watch != NULL)
 		t->watch->released(t, &check);
-}
-
-static void
-release_some(struct trace *t)
-{
-	while (t->n_held > TRACE_HELD - TRACE_LIMITS ||
-	    (t->n_held > 0 && law_one_in(&t->lot, 3)))
-		release(
-		    t, (size_t)law_draw(&t->lot, 0, (int64_t)t->n_held - 1));
-}
-
-/* What is over counts for nothing, whatever the rate is after that. */
-static void
-sweep(struct trace *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		if (t->limit[i].gone_us <= t->now_us)
-			t->limit[i].oracle.n = 0;
-	trace_clock_us = t->now_us;
-	t->store->ops->maintain(t->store);
-	t->earliest_us = t->now_us;
-	if (t->watch != NULL && t->watch->swept != NULL)
-		t->watch->swept(t);
-}
-
-/*
- * In memory, where no clock ever steps back, what ends is worked out as if
- * a penalty had not begun in the future.
- */
-static bool
-may_sweep(const struct trace *t)
-{
-	for (size_t i = 0; i < t->n && !t->is_steady; i++)
-		if (oracle_penalty_left(
-			&t->limit[i].check, &t->limit[i].oracle, t->now_us) > 0)
-			return false;
-	return t->now_us >= t->latest_us;
-}
-
-static void
-draw_question(struct trace *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		struct law_limit *l = &t->limit[i];
-
-		if (l->changes && law_one_in(&t->lot, 10))
-			law_draw_rate(&t->lot, l);
-		l->check.cost = law_draw_cost(&t->lot, l);
-	}
-}
-
-/* Law 5: before now there is no more left than now. */
-static void
-look_back(struct trace *t)
-{
-	int64_t now_us = t->now_us, left[TRACE_LIMITS];
-	const struct law_limit *l =
-	    &t->limit[law_draw(&t->lot, 0, (int64_t)t->n - 1)];
-
-	for (size_t i = 0; i < t->n; i++) {
-		left[i] = t->limit[i].verdict.remaining;
-		t->limit[i].check.cost = 0;
-	}
-	t->now_us = law_step(now_us,
-	    -law_draw(&t->lot, 1, 3 * l->check.period_us), t->earliest_us);
-	ask(t);
-	for (size_t i = 0; i < t->n; i++)
-		if (t->limit[i].verdict.remaining > left[i])
-			trace_fail(t, i, "more is left before than now");
-	t->now_us = now_us;
-}
-
-/* How long the request has to wait; 0: unknown to a client that waits. */
-static int64_t
-retry_of(const struct trace *t)
-{
-	int64_t retry_us = 0;
-
-	for (size_t i = 0; i < t->n; i++) {
-		const struct law_limit *l = &t->limit[i];
-		int64_t its_us = l->verdict.retry_us;
-
-		if (trace_is_slots(l) || l->check.penalty_us > 0 ||
-		    its_us == ALGORITHM_NEVER ||
-		    oracle_now(&l->check, &l->oracle, t->now_us) != t->now_us)
-			return 0;
-		if (!l->check.observe && its_us > retry_us)
-			retry_us = its_us;
-	}
-	return retry_us;
-}
-
-/* Law 3: the same request passes after its wait, and not before. */
-static void
-wait_for_it(struct trace *t)
-{
-	int64_t retry_us = retry_of(t);
-
-	if (retry_us == 0 || retry_us > LAW_LATEST - t->now_us)
-		return;
-	t->now_us += retry_us - 1;
-	if (retry_us > 1 && ask(t))
-		trace_fail(t, 0, "passes before its wait is over");
-	t->now_us++;
-	if (!ask(t))
-		trace_fail(t, 0, "does not pass when its wait is over");
-}
-
-static void
-trace_step(struct trace *t)
-{
-	const struct law_limit *l =
-	    &t->limit[law_draw(&t->lot, 0, (int64_t)t->n - 1)];
-	int64_t step_us = law_draw_step(&t->lot, l);
-	bool allowed;
-
-	if (step_us > 0 || !t->is_steady)
-		t->now_us = law_step(t->now_us, step_us, t->earliest_us);
-	release_some(t);
-	if (may_sweep(t) && law_one_in(&t->lot, 10))
-		sweep(t);
-	draw_question(t);
-	allowed = ask(t);
-	if (!allowed && law_one_in(&t->lot, 2))
-		wait_for_it(t);
-	if (!t->is_steady && law_one_in(&t->lot, 5))
-		look_back(t);
-}
-
-/* Law 4: what is kept goes within the bound that follows from its limit. */
-static void
-trace_end(struct trace *t)
-{
-	int64_t longest_us = 0;
-
-	while (t->n_held > 0)
-		release(t, 0);
-	for (size_t i = 0; i < t->n; i++)
-		if (t->limit[i].bound_us > longest_us)
-			longest_us = t->limit[i].bound_us;
-	trace_clock_us = t->latest_us + longest_us;
-	t->store->ops->maintain(t->store);
-	if (t->wrong == NULL && store_memory_count(t->store) > 0)
-		trace_fail(t, 0, "kept for longer than its bound");
-}
-
-/* Stops where something is wrong. Returns how many requests were asked. */
-static unsigned
-trace_run(struct trace *t)
-{
-	int64_t steps = law_draw(&t->lot, 10, TRACE_STEPS);
-
-	while (t->step < steps && t->wrong == NULL)
-		trace_step(t);
-	trace_end(t);
-	return t->step;
 }
 
 #endif

@@ -1,17 +1,10 @@
 /*
- * The oracle knows one thing, written from the definitions over a log of
- * what was taken: would this cost pass at that moment, if nobody takes any
- * more? remaining, next, full and retry are then searched for, not worked
- * out: the largest cost that passes now, the least wait after which more
- * does.
+ * Single decisions, each with the figures that the definitions give for it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -20,585 +13,395 @@
 
 #define MAX  ALGORITHM_PRODUCT_MAX
 #define BASE INT64_C(1790000000123456) /* some day in 2026 */
-#define LOG  64
 
-__extension__ typedef __int128 wide;
-
-struct taken {
-	int64_t at_us;
-	int64_t cost;
+struct row {
+	const char *what;
+	struct check check;
+	struct state state;
+	int64_t now_us;
+	struct verdict want;
 };
 
-struct history {
-	size_t n;
-	struct taken at[LOG];
+#define S  INT64_C(1000000)
+#define FW ALGORITHM_FIXED_WINDOW
+#define SW ALGORITHM_SLIDING_WINDOW
+#define TB ALGORITHM_TOKEN_BUCKET
+#define LB ALGORITHM_LEAKY_BUCKET
+#define CHECK(law, alignment, n, period, b, units, offset)              \
+	{                                                               \
+		.algorithm = (law), .align = (alignment), .count = (n), \
+		.period_us = (period), .burst = (b), .cost = (units),   \
+		.offset_us = (offset)                                   \
+	}
+#define LEAKY(n, b, units, delay)                                            \
+	{                                                                    \
+		.algorithm = LB, .count = (n), .period_us = S, .burst = (b), \
+		.cost = (units), .delay_max_us = (delay)                     \
+	}
+#define STATE(first, second, third)                                       \
+	{                                                                 \
+		.exists = true, .a = (first), .b = (second), .c = (third) \
+	}
+#define VERDICT(what, n, left, next, full, retry)                         \
+	{                                                                 \
+		.kind = (what), .limit = (n), .remaining = (left),        \
+		.next_us = (next), .full_us = (full), .retry_us = (retry) \
+	}
+
+static const struct row rows[] = {
+	{ "B18: the first of three", CHECK(FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0),
+	    { 0 }, 1234 * S + 5,
+	    VERDICT(VERDICT_ALLOWED, 3, 2, 6 * S - 5, 6 * S - 5, 0) },
+	{ "the window starts with the first hit",
+	    CHECK(FW, ALIGN_FIRST, 3, 10 * S, 3, 1, 0), { 0 }, 1234 * S + 5,
+	    VERDICT(VERDICT_ALLOWED, 3, 2, 10 * S, 10 * S, 0) },
+	{ "spread: its own boundary",
+	    CHECK(FW, ALIGN_SPREAD, 3, 10 * S, 3, 1, 7 * S), { 0 }, 1234 * S,
+	    VERDICT(VERDICT_ALLOWED, 3, 2, 3 * S, 3 * S, 0) },
+	{ "the last one", CHECK(FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0),
+	    STATE(1230 * S, 2, 0), 1239 * S,
+	    VERDICT(VERDICT_ALLOWED, 3, 0, S, S, 0) },
+	{ "one too many", CHECK(FW, ALIGN_EPOCH, 3, 10 * S, 3, 1, 0),
+	    STATE(1230 * S, 3, 0), 1239 * S,
+	    VERDICT(VERDICT_REFUSED, 3, 0, S, S, S) },
+	{ "B15: a refusal of 3 leaves the 2",
+	    CHECK(FW, ALIGN_EPOCH, 5, 10 * S, 5, 3, 0), STATE(1230 * S, 3, 0),
+	    1239 * S, VERDICT(VERDICT_REFUSED, 5, 2, S, S, S) },
+	{ "more than the limit: never",
+	    CHECK(FW, ALIGN_EPOCH, 5, 10 * S, 5, 6, 0), { 0 }, 1239 * S,
+	    VERDICT(VERDICT_REFUSED, 5, 5, 0, 0, ALGORITHM_NEVER) },
+	{ "B03: a window that is over is none",
+	    CHECK(FW, ALIGN_FIRST, 3, 10 * S, 3, 1, 0), STATE(1230 * S, 3, 0),
+	    1240 * S, VERDICT(VERDICT_ALLOWED, 3, 2, 10 * S, 10 * S, 0) },
+	{ "B21: nothing is never refused",
+	    CHECK(FW, ALIGN_EPOCH, 3, 10 * S, 3, 0, 0), STATE(1230 * S, 3, 0),
+	    1239 * S, VERDICT(VERDICT_ALLOWED, 3, 0, S, S, 0) },
+	{ "B98: a lower limit is in force at once",
+	    CHECK(FW, ALIGN_EPOCH, 2, 10 * S, 2, 1, 0), STATE(1230 * S, 5, 0),
+	    1239 * S, VERDICT(VERDICT_REFUSED, 2, 0, S, S, S) },
+	{ "a lower limit, nothing asked",
+	    CHECK(SW, ALIGN_SPREAD, 2, 10 * S, 2, 0, 0), STATE(1230000, 5, 9),
+	    1234 * S, VERDICT(VERDICT_ALLOWED, 2, 0, 14 * S, 16 * S, 0) },
+	{ "sliding, untouched", CHECK(SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0),
+	    { 0 }, 1232 * S,
+	    VERDICT(VERDICT_ALLOWED, 4, 3, 18 * S, 18 * S, 0) },
+	{ "sliding: half of the bucket before",
+	    CHECK(SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0), STATE(1230000, 1, 4),
+	    1235 * S, VERDICT(VERDICT_ALLOWED, 4, 0, 25 * S / 10, 15 * S, 0) },
+	{ "sliding: it has to fade",
+	    CHECK(SW, ALIGN_SPREAD, 4, 10 * S, 4, 1, 0), STATE(1230000, 2, 4),
+	    1235 * S - 999,
+	    VERDICT(VERDICT_REFUSED, 4, 0, 25 * S / 10 + 999, 15 * S + 999,
+		25 * S / 10 + 999) },
+	{ "sliding: all of this bucket",
+	    CHECK(SW, ALIGN_SPREAD, 4, 10 * S, 4, 4, 0), STATE(1230000, 1, 0),
+	    1235 * S, VERDICT(VERDICT_REFUSED, 4, 3, 15 * S, 15 * S, 15 * S) },
+	{ "B19: one token is not five",
+	    CHECK(TB, ALIGN_SPREAD, 1, 1 * S, 10, 5, 0),
+	    STATE(100 * S, 1 * S, 1 * S), 100 * S,
+	    VERDICT(VERDICT_REFUSED, 10, 1, S, 9 * S, 4 * S) },
+	{ "B25: a slow bucket fills",
+	    CHECK(TB, ALIGN_SPREAD, 1, 3600 * S, 1, 1, 0),
+	    STATE(100 * S, 1, 3600 * S), 100 * S + 3600 * S - 1,
+	    VERDICT(VERDICT_ALLOWED, 1, 0, 3600 * S, 3600 * S, 0) },
+	{ "B30: it fills inside a second",
+	    CHECK(TB, ALIGN_SPREAD, 10, 1 * S, 10, 1, 0),
+	    STATE(100 * S, 0, 100000), 100 * S + 99999,
+	    VERDICT(VERDICT_REFUSED, 10, 0, 1, 900001, 1) },
+	{ "B33: a million a second",
+	    CHECK(TB, ALIGN_SPREAD, 1000000, 1 * S, 5, 1, 0),
+	    STATE(100 * S, 0, 1), 100 * S + 1,
+	    VERDICT(VERDICT_ALLOWED, 5, 0, 1, 5, 0) },
+	{ "a full bucket is no key", CHECK(TB, ALIGN_SPREAD, 3, 1 * S, 2, 0, 0),
+	    STATE(100 * S, 0, 1 * S), 101 * S,
+	    VERDICT(VERDICT_ALLOWED, 2, 2, 0, 0, 0) },
+	/* 10/s, burst 20, 1 s: no more than 11 at once. */
+	{ "leaky: the first of all goes at once", LEAKY(10, 20, 1, S), { 0 },
+	    100 * S, VERDICT(VERDICT_ALLOWED, 11, 10, S / 10, S / 10, 0) },
+	{ "leaky: the last that waits its second", LEAKY(10, 20, 1, S),
+	    STATE(100 * S, 10 * 100000, 100000), 100 * S,
+	    VERDICT(VERDICT_ALLOWED, 11, 0, S / 10, 11 * S / 10, 0) },
+	{ "leaky: one more would wait longer", LEAKY(10, 20, 1, S),
+	    STATE(100 * S, 11 * 100000, 100000), 100 * S,
+	    VERDICT(VERDICT_REFUSED, 11, 0, S / 10, 11 * S / 10, S / 10) },
+	{ "leaky: a small burst ends first", LEAKY(10, 5, 1, S),
+	    STATE(100 * S, 5 * 100000, 100000), 100 * S,
+	    VERDICT(VERDICT_REFUSED, 5, 0, S / 10, 5 * S / 10, S / 10) },
+	{ "leaky: a cost that fits once it is empty", LEAKY(10, 20, 20, S),
+	    STATE(100 * S, 1, 100000), 100 * S,
+	    VERDICT(VERDICT_REFUSED, 11, 10, 1, 1, 1) },
+	{ "leaky: more than the burst never", LEAKY(10, 20, 21, S), { 0 },
+	    100 * S, VERDICT(VERDICT_REFUSED, 11, 11, 0, 0, -1) },
+	{ "leaky: a changed N and its P, rounded up", LEAKY(3, 20, 0, 100 * S),
+	    STATE(100 * S, 200001, 100000), 100 * S,
+	    VERDICT(VERDICT_ALLOWED, 20, 17, 4, 666670, 0) },
+	/* 7 tokens of 1/s are 7 tokens of 3/2s, P 1 s and 2 s. */
+	{ "a changed N and its P", CHECK(TB, ALIGN_SPREAD, 3, 2 * S, 10, 1, 0),
+	    STATE(100 * S, 7 * S, 1 * S), 100 * S,
+	    VERDICT(VERDICT_ALLOWED, 10, 6, 666667, 2666667, 0) },
 };
 
-static uint64_t seed;
-
-/* Fewer where each takes long: SLUICE_SLOW=1, an instrumented run. */
-static int
-rounds(int n)
+static void
+test_table(void **context)
 {
-	return getenv("SLUICE_SLOW") != NULL ? n / 10 : n;
-}
+	(void)context;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+		struct state after;
+		struct verdict v;
+		int64_t end_us;
 
-static int64_t
-draw(int64_t low, int64_t high)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return low + (int64_t)(seed % (uint64_t)(high - low + 1));
-}
-
-static int64_t
-divide(int64_t a, int64_t b)
-{
-	int64_t q = a / b;
-
-	return q * b > a ? q - 1 : q;
-}
-
-/* Windows beyond the boundaries are as long as the nearest. */
-static int64_t
-calendar_of(const struct check *c, int64_t t)
-{
-	const int64_t *b = c->boundary_us;
-	int64_t start = b[0];
-
-	while (start > t)
-		start -= b[1] - b[0];
-	for (size_t i = 1; i < 3 && t >= b[i]; i++)
-		start = b[i];
-	while (start >= b[2] && t >= start + b[3] - b[2])
-		start += b[3] - b[2];
-	return start;
-}
-
-static int64_t
-window_of(const struct check *c, const struct history *h, int64_t t)
-{
-	int64_t start = INT64_MIN / 2;
-
-	if (c->align == ALIGN_CALENDAR)
-		return calendar_of(c, t);
-	if (c->align != ALIGN_FIRST)
-		return divide(t - c->offset_us, c->period_us) * c->period_us +
-		    c->offset_us;
-	for (size_t i = 0; i < h->n; i++)
-		if (h->at[i].at_us >= start + c->period_us)
-			start = h->at[i].at_us;
-	return t >= start + c->period_us ? t : start;
-}
-
-static bool
-fixed_passes(
-    const struct check *c, const struct history *h, int64_t t, int64_t cost)
-{
-	int64_t start = window_of(c, h, t);
-	int64_t used = 0;
-
-	for (size_t i = 0; i < h->n; i++)
-		if (h->at[i].at_us >= start)
-			used += h->at[i].cost;
-	return used + cost <= c->count;
-}
-
-static bool
-sliding_passes(
-    const struct check *c, const struct history *h, int64_t t, int64_t cost)
-{
-	int64_t w = c->period_us / 1000, off = c->offset_us / 1000;
-	int64_t bucket = divide(t / 1000 - off, w);
-	int64_t e = t / 1000 - off - bucket * w;
-	wide sum = (wide)cost * w;
-
-	for (size_t i = 0; i < h->n; i++) {
-		int64_t b = divide(h->at[i].at_us / 1000 - off, w);
-
-		if (b == bucket)
-			sum += (wide)h->at[i].cost * w;
-		else if (b == bucket - 1)
-			sum += (wide)h->at[i].cost * (w - e);
+		algorithm_check(
+		    &r->check, &r->state, r->now_us, &v, &after, &end_us);
+		if (v.kind != r->want.kind || v.limit != r->want.limit ||
+		    v.remaining != r->want.remaining ||
+		    v.next_us != r->want.next_us ||
+		    v.full_us != r->want.full_us ||
+		    v.retry_us != r->want.retry_us)
+			fail_msg("%s: %d %ld %ld next %ld full %ld retry %ld",
+			    r->what, v.kind, (long)v.limit, (long)v.remaining,
+			    (long)v.next_us, (long)v.full_us, (long)v.retry_us);
 	}
-	return sum <= (wide)c->count * w;
-}
-
-/* In units of 1/period of a token. */
-static bool
-bucket_passes(
-    const struct check *c, const struct history *h, int64_t t, int64_t cost)
-{
-	wide cap = (wide)c->burst * c->period_us;
-	wide v = cap;
-	int64_t last = BASE - 1;
-
-	for (size_t i = 0; i < h->n; i++) {
-		v += (wide)c->count * (h->at[i].at_us - last);
-		v = v > cap ? cap : v;
-		v -= (wide)h->at[i].cost * c->period_us;
-		last = h->at[i].at_us;
-	}
-	v += (wide)c->count * (t - last);
-	v = v > cap ? cap : v;
-	return v >= (wide)cost * c->period_us;
-}
-
-static bool
-log_passes(
-    const struct check *c, const struct history *h, int64_t t, int64_t cost)
-{
-	int64_t used = 0;
-
-	for (size_t i = 0; i < h->n; i++)
-		if (h->at[i].at_us > t - c->period_us)
-			used += h->at[i].cost;
-	return used + cost <= c->count;
-}
-
-/* What waits in a leaky bucket, in units of 1/period. */
-static wide
-queue_of(const struct check *c, const struct history *h, int64_t t)
-{
-	int64_t last = BASE - 1;
-	wide x = 0;
-
-	for (size_t i = 0; i <= h->n; i++) {
-		int64_t at = i < h->n ? h->at[i].at_us : t;
-
-		x -= (wide)c->count * (at - last);
-		x = x < 0 ? 0 : x;
-		if (i < h->n)
-			x += (wide)h->at[i].cost * c->period_us;
-		last = at;
-	}
-	return x;
-}
-
-/* `before` units having been put in at that very moment. */
-static bool
-leaky_passes(const struct check *c, const struct history *h, int64_t t,
-    int64_t before, int64_t cost)
-{
-	wide x = queue_of(c, h, t) + (wide)before * c->period_us;
-
-	return x + (wide)cost * c->period_us <= (wide)c->burst * c->period_us &&
-	    x <= (wide)c->count * c->delay_max_us;
-}
-
-static bool
-passes(const struct check *c, const struct history *h, int64_t t, int64_t cost)
-{
-	switch (c->algorithm) {
-	case ALGORITHM_FIXED_WINDOW:
-		return fixed_passes(c, h, t, cost);
-	case ALGORITHM_SLIDING_WINDOW:
-		return sliding_passes(c, h, t, cost);
-	case ALGORITHM_TOKEN_BUCKET:
-		return bucket_passes(c, h, t, cost);
-	case ALGORITHM_SLIDING_LOG:
-		return log_passes(c, h, t, cost);
-	case ALGORITHM_LEAKY_BUCKET:
-		return leaky_passes(c, h, t, 0, cost);
-	case ALGORITHM_CONCURRENCY:
-		break;
-	}
-	abort();
-}
-
-/* So many at once, each of one: only a queue tells them from one cost. */
-static bool
-has(const struct check *c, const struct history *h, int64_t t, int64_t units)
-{
-	if (c->algorithm != ALGORITHM_LEAKY_BUCKET)
-		return passes(c, h, t, units);
-	return units == 0 || leaky_passes(c, h, t, units - 1, 1);
-}
-
-static bool
-is_untouched(
-    const struct check *c, const struct history *h, int64_t t, int64_t units)
-{
-	if (c->algorithm != ALGORITHM_LEAKY_BUCKET)
-		return passes(c, h, t, units);
-	return queue_of(c, h, t) == 0;
-}
-
-static int64_t
-cost_max(const struct check *c)
-{
-	return c->algorithm == ALGORITHM_TOKEN_BUCKET ||
-		c->algorithm == ALGORITHM_LEAKY_BUCKET
-	    ? c->burst
-	    : c->count;
-}
-
-/* The least wait until it is true of so many units. */
-static int64_t
-search_wait(bool (*is_true)(
-		const struct check *, const struct history *, int64_t, int64_t),
-    const struct check *c, const struct history *h, int64_t t, int64_t units)
-{
-	int64_t low = 0, high = 1;
-
-	while (!is_true(c, h, t + high, units))
-		high *= 2;
-	while (low < high) {
-		int64_t middle = low + (high - low) / 2;
-
-		if (is_true(c, h, t + middle, units))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
-
-static int64_t
-search_remaining(const struct check *c, const struct history *h, int64_t t)
-{
-	int64_t low = 0, high = cost_max(c);
-
-	while (low < high) {
-		int64_t middle = high - (high - low) / 2;
-
-		if (has(c, h, t, middle))
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
-}
-
-static int64_t
-limit_of(const struct check *c)
-{
-	const struct history none = { 0 };
-
-	return search_remaining(c, &none, BASE);
 }
 
 static void
-compare_figures(const struct check *c, const struct history *h, int64_t t,
-    const struct verdict *v)
+test_largest_numbers(void **context)
 {
-	int64_t left = search_remaining(c, h, t), limit = limit_of(c);
-
-	assert_int_equal(v->limit, limit);
-	assert_int_equal(v->remaining, left);
-	if (left == limit) {
-		assert_true(v->next_us == 0 && v->full_us == 0);
-		return;
-	}
-	assert_int_equal(v->next_us, search_wait(has, c, h, t, left + 1));
-	assert_int_equal(v->full_us, search_wait(is_untouched, c, h, t, limit));
-}
-
-/* Of unlike lengths, the first of them about now. */
-static void
-draw_boundaries(struct check *c)
-{
-	c->boundary_us[0] = BASE + draw(-3 * c->period_us, c->period_us);
-	for (int i = 1; i < 4; i++)
-		c->boundary_us[i] =
-		    c->boundary_us[i - 1] + draw(1000, 2 * c->period_us);
-}
-
-static struct check
-draw_check(void)
-{
-	static const int64_t periods[] = { 1000, 7000, 10000, 1000000, 60000000,
-		86400000000 };
-	struct check c = { 0 };
-
-	c.algorithm = (enum algorithm)draw(0, ALGORITHM_LEAKY_BUCKET);
-	c.align = (enum align)draw(0, ALIGN_CALENDAR);
-	c.count = draw(0, 3) == 0 ? draw(1, 5000) : draw(1, 12);
-	c.period_us = periods[draw(0, 5)];
-	c.burst = draw(0, 1) ? c.count : draw(1, 40);
-	c.delay_max_us = draw(0, 3) * draw(0, c.period_us);
-	draw_boundaries(&c);
-	if (c.algorithm == ALGORITHM_SLIDING_WINDOW)
-		c.offset_us = draw(0, c.period_us / 1000 - 1) * 1000;
-	else if (c.align == ALIGN_SPREAD)
-		c.offset_us = draw(0, c.period_us - 1);
-	return c;
-}
-
-static int64_t
-draw_step(const struct check *c)
-{
-	switch (draw(0, 5)) {
-	case 0:
-		return 0;
-	case 1:
-		return draw(1, 1500);
-	case 2:
-		return draw(1, 3 * c->period_us);
-	default:
-		return draw(1, c->period_us / c->count + 2);
-	}
-}
-
-/* Until what was there before has left. */
-static int64_t
-delay_of(
-    const struct check *c, const struct history *h, int64_t t, int64_t wait)
-{
-	if (c->algorithm != ALGORITHM_LEAKY_BUCKET || wait != 0 || c->cost == 0)
-		return 0;
-	return search_wait(is_untouched, c, h, t, 0);
-}
-
-static void
-ask(const struct check *c, struct state *s, struct history *h, int64_t t)
-{
-	int64_t wait = ALGORITHM_NEVER, end_us;
-	struct state after;
+	struct check c = CHECK(SW, ALIGN_SPREAD, MAX / 1000, S, 1, 1, 0);
+	struct state s = STATE(1000, MAX / 1000, MAX / 1000), after;
 	struct verdict v;
+	int64_t end_us;
 
-	if (c->cost == 0)
-		wait = 0;
-	else if (c->cost <= cost_max(c))
-		wait = search_wait(passes, c, h, t, c->cost);
-	algorithm_check(c, s, t, &v, &after, &end_us);
-	assert_int_equal(v.retry_us, wait);
-	assert_int_equal(v.kind, wait == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED);
-	assert_int_equal(v.delay_us, delay_of(c, h, t, wait));
-	if (wait == 0 && c->cost > 0)
-		h->at[h->n++] = (struct taken){ t, c->cost };
-	else
-		assert_memory_equal(&after, s, sizeof(after));
-	compare_figures(c, h, t, &v);
-	if (after.exists)
-		assert_true(end_us >= t + v.full_us);
-	assert_true(algorithm_keep(c, s, &after));
-	algorithm_peek(c, s, t, &v);
+	(void)context;
+	assert_true(algorithm_fits(&c));
+	algorithm_check(&c, &s, 1500000, &v, &after, &end_us);
+	assert_int_equal(v.kind, VERDICT_REFUSED);
+	assert_int_equal(v.remaining, 0);
+	c.count++;
+	assert_false(algorithm_fits(&c));
+
+	c = (struct check)CHECK(TB, ALIGN_SPREAD, 1, S, MAX / S, 1, 0);
+	assert_true(algorithm_fits(&c));
+	s = (struct state)STATE(0, 0, S);
+	algorithm_check(&c, &s, BASE, &v, &after, &end_us);
+	assert_int_equal(v.remaining, BASE / S - 1);
+	c.burst++;
+	assert_false(algorithm_fits(&c));
+
+	c = (struct check)CHECK(FW, ALIGN_EPOCH, MAX, S, MAX, INT64_MAX, 0);
+	assert_true(algorithm_fits(&c));
+	s = (struct state)STATE(0, MAX - 1, 0);
+	algorithm_check(&c, &s, 1, &v, &after, &end_us);
+	assert_int_equal(v.retry_us, ALGORITHM_NEVER);
+	c.cost = 1;
+	algorithm_check(&c, &s, 1, &v, &after, &end_us);
 	assert_int_equal(v.kind, VERDICT_ALLOWED);
-	compare_figures(c, h, t, &v);
+	algorithm_check(&c, &after, 1, &v, &s, &end_us);
+	assert_int_equal(v.kind, VERDICT_REFUSED);
 }
 
 static void
-test_oracle(void **context)
+refund_at(struct check c, struct state s, int64_t taken_us, int64_t now_us,
+    struct state want)
 {
-	(void)context;
-	for (int round = 0; round < rounds(4000); round++) {
-		struct check c = draw_check();
-		struct state s = { 0 };
-		struct history h = { 0 };
-		int64_t t = BASE;
-
-		for (int i = 0; i < 50; i++) {
-			t += draw_step(&c);
-			c.cost = draw(0, 4) > 0 ? 1 : draw(0, c.count + 1);
-			ask(&c, &s, &h, t);
-		}
-		algorithm_forget(&s);
-	}
+	settlement_refund(&c, &s, taken_us, now_us);
+	assert_int_equal(s.exists, want.exists);
+	if (!s.exists)
+		return;
+	assert_int_equal(s.a, want.a);
+	assert_int_equal(s.b, want.b);
+	assert_int_equal(s.c, want.c);
 }
 
-/* Law 3, by the room alone: retry passes, a microsecond less does not. */
+/* A window that is gone, or another one, gets nothing. */
 static void
-test_retry_is_exact(void **context)
+test_late_refund(void **context)
 {
-	(void)context;
-	for (int round = 0; round < rounds(20000); round++) {
-		struct check c = draw_check();
-		struct state s = { 0 }, after;
-		struct verdict v;
-		int64_t t = BASE, end_us;
+	struct check fixed = CHECK(FW, ALIGN_EPOCH, 9, 10 * S, 9, 2, 0);
+	struct check sliding = CHECK(SW, ALIGN_SPREAD, 9, 10 * S, 9, 2, 0);
+	struct check bucket = CHECK(TB, ALIGN_SPREAD, 1, S, 9, 2, 0);
+	struct state kept = STATE(20 * S, 5, 0);
 
-		for (int i = 0; i < 30; i++) {
-			t += draw_step(&c);
-			c.cost = draw(1, c.count);
-			algorithm_check(&c, &s, t, &v, &after, &end_us);
-			assert_true(algorithm_keep(&c, &s, &after));
-			if (v.retry_us <= 0)
-				continue;
-			t += v.retry_us - 1;
-			algorithm_check(&c, &s, t, &v, &after, &end_us);
-			assert_int_equal(v.kind, VERDICT_REFUSED);
-			t++;
-			algorithm_check(&c, &s, t, &v, &after, &end_us);
-			assert_int_equal(v.kind, VERDICT_ALLOWED);
-			assert_true(algorithm_keep(&c, &s, &after));
-		}
-		algorithm_forget(&s);
-	}
+	(void)context;
+	refund_at(
+	    fixed, kept, 21 * S, 29 * S, (struct state)STATE(20 * S, 3, 0));
+	refund_at(fixed, kept, 19 * S, 29 * S, kept);
+	refund_at(fixed, kept, 21 * S, 30 * S, kept);
+	refund_at(fixed, (struct state)STATE(20 * S, 2, 0), 21 * S, 22 * S,
+	    (struct state){ 0 });
+	kept = (struct state)STATE(20000, 5, 4);
+	refund_at(
+	    sliding, kept, 21 * S, 29 * S, (struct state)STATE(20000, 3, 4));
+	refund_at(
+	    sliding, kept, 19 * S, 29 * S, (struct state)STATE(20000, 5, 2));
+	refund_at(sliding, kept, 9 * S, 29 * S, kept);
+	kept = (struct state)STATE(20 * S, 3 * S, S);
+	refund_at(bucket, kept, 20 * S, 20 * S,
+	    (struct state)STATE(20 * S, 5 * S, S));
+	refund_at(bucket, kept, 20 * S, 21 * S,
+	    (struct state)STATE(21 * S, 5 * S, S));
+	refund_at(bucket, kept, 20 * S, 22 * S, kept);
+	refund_at(bucket, (struct state)STATE(20 * S, 7 * S, S), 20 * S, 20 * S,
+	    (struct state){ 0 });
+	refund_at(
+	    bucket, (struct state){ 0 }, 20 * S, 20 * S, (struct state){ 0 });
 }
 
-/* B32, law 5: a clock set back gives nothing back. */
+/* Days of 23 and 25 hours; a window that was begun runs to its end. */
 static void
-test_clock_steps_back(void **context)
+test_calendar(void **context)
 {
-	(void)context;
-	for (int round = 0; round < rounds(5000); round++) {
-		struct check c = draw_check();
-		struct state s = { 0 }, after;
-		struct verdict v, back;
-		int64_t t = BASE, end_us;
-
-		for (int i = 0; i < 20; i++) {
-			t += draw_step(&c);
-			c.cost = draw(1, c.count);
-			algorithm_check(&c, &s, t, &v, &after, &end_us);
-			assert_true(algorithm_keep(&c, &s, &after));
-			algorithm_peek(&c, &s, t, &v);
-			algorithm_peek(
-			    &c, &s, t - draw(1, 3 * c.period_us), &back);
-			if (s.exists)
-				assert_true(back.remaining <= v.remaining);
-		}
-		algorithm_forget(&s);
-	}
-}
-
-/*
- * Any N after any other, in mid-state: the figures stay within their
- * bounds, and a bucket's tokens are worth at most what they were.
- */
-static void
-test_limit_changes(void **context)
-{
-	(void)context;
-	for (int round = 0; round < rounds(5000); round++) {
-		struct check c = draw_check();
-		struct state s = { 0 }, after;
-		struct verdict v;
-		int64_t t = BASE, end_us;
-
-		for (int i = 0; i < 20; i++) {
-			struct state was = s;
-			wide before, now;
-
-			c.count = draw(1, 40);
-			c.burst = draw(1, 40);
-			c.cost = draw(0, 3);
-			algorithm_check(&c, &s, t, &v, &after, &end_us);
-			assert_true(algorithm_keep(&c, &s, &after));
-			assert_in_range(v.remaining, 0, v.limit);
-			assert_true(v.next_us <= v.full_us);
-			assert_true((v.remaining == v.limit) == !v.full_us);
-			if (c.algorithm != ALGORITHM_TOKEN_BUCKET ||
-			    !was.exists || !s.exists)
-				continue;
-			before = (wide)was.b * s.c;
-			now = (wide)(s.b + c.cost * s.c) * was.c;
-			if (v.kind == VERDICT_ALLOWED && c.cost > 0)
-				assert_true(now <= before);
-		}
-		algorithm_forget(&s);
-	}
-}
-
-/* Taken and given back at once: as if it had not been. */
-static void
-test_refund(void **context)
-{
-	(void)context;
-	for (int round = 0; round < rounds(20000); round++) {
-		struct check c = draw_check();
-		struct state s = { 0 }, after;
-		struct verdict v, was;
-		int64_t t = BASE, end_us;
-
-		for (int i = 0; i < 10; i++) {
-			t += draw_step(&c);
-			c.cost = draw(1, c.count);
-			algorithm_peek(&c, &s, t, &was);
-			algorithm_check(&c, &s, t, &v, &after, &end_us);
-			assert_true(algorithm_keep(&c, &s, &after));
-			if (v.kind == VERDICT_ALLOWED && draw(0, 1)) {
-				settlement_refund(&c, &s, t, t);
-				algorithm_peek(&c, &s, t, &v);
-				assert_int_equal(v.remaining, was.remaining);
-			}
-		}
-		algorithm_forget(&s);
-	}
-}
-
-static int64_t
-longer(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* What the count alone says, with a penalty laid over it. */
-static struct verdict
-with_penalty(
-    const struct check *c, const struct state *s, int64_t t, int64_t *until_us)
-{
-	struct check bare = *c;
-	struct state after;
+	const int64_t hour = 3600 * S, day = 24 * hour;
+	struct check c = { .algorithm = FW,
+		.align = ALIGN_CALENDAR,
+		.count = 2,
+		.period_us = day,
+		.cost = 1,
+		.boundary_us = {
+		    100 * day, 101 * day, 102 * day - hour, 103 * day } };
+	const struct {
+		int64_t now_us;
+		int64_t full_us;
+	} steps[] = {
+		{ 100 * day, day },
+		{ 101 * day - 1, 1 },
+		{ 101 * day, 23 * hour },
+		{ 102 * day - hour, 25 * hour },
+		{ 103 * day - 1, 1 },
+		{ 103 * day, 25 * hour },
+		{ 100 * day - 1, 1 },
+	};
+	struct state s = { 0 }, after;
 	struct verdict v;
-	int64_t end_us, left, retry_us;
+	int64_t end_us;
 
-	bare.penalty_us = 0;
-	algorithm_check(&bare, s, t, &v, &after, &end_us);
-	if (v.kind == VERDICT_REFUSED && t >= *until_us)
-		*until_us = t + c->penalty_us;
-	left = longer(0, *until_us - t);
-	if (left == 0)
-		return v;
-	retry_us = v.retry_us;
-	algorithm_peek(&bare, s, t, &v);
-	v.next_us = v.remaining > 0 ? left : longer(left, v.next_us);
-	v.full_us = longer(left, v.full_us);
-	v.remaining = 0;
-	if (c->cost > 0) {
-		v.kind = VERDICT_REFUSED;
-		v.retry_us = retry_us < 0 ? retry_us : longer(left, retry_us);
+	(void)context;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		algorithm_check(&c, &s, steps[i].now_us, &v, &after, &end_us);
+		assert_int_equal(v.remaining, 1);
+		assert_int_equal(v.full_us, steps[i].full_us);
+		assert_int_equal(end_us, steps[i].now_us + steps[i].full_us);
 	}
-	return v;
+	algorithm_check(&c, &s, 100 * day, &v, &after, &end_us);
+	c.boundary_us[1] -= hour;
+	algorithm_peek(&c, &after, 101 * day - hour, &v);
+	assert_int_equal(v.remaining, 1);
+	assert_int_equal(v.full_us, hour);
+	c.cost = 1;
+	settlement_refund(&c, &after, 100 * day, 101 * day - 1);
+	assert_false(after.exists);
+}
+
+/* Set once, not extended; a clock set back does not shorten it. */
+static void
+test_penalty_is_set_once(void **context)
+{
+	struct check c = CHECK(FW, ALIGN_EPOCH, 1, S, 1, 1, 0);
+	struct state s = { 0 };
+	struct verdict v;
+	const struct {
+		int64_t now_us;
+		int64_t retry_us;
+	} steps[] = { { 100 * S, 0 }, { 100 * S + 1, 60 * S },
+		{ 101 * S, 59 * S + 1 }, { 90 * S, 60 * S }, { 160 * S, 1 },
+		{ 160 * S + 1, 0 }, { 160 * S + 2, 60 * S }, { 221 * S, 0 } };
+
+	(void)context;
+	c.penalty_us = 60 * S;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct state after;
+		int64_t end_us;
+
+		algorithm_check(&c, &s, steps[i].now_us, &v, &after, &end_us);
+		assert_int_equal(v.retry_us, steps[i].retry_us);
+		assert_true(algorithm_keep(&c, &s, &after));
+	}
 }
 
 static void
-test_penalty(void **context)
+test_concurrency(void **context)
 {
-	(void)context;
-	for (int round = 0; round < rounds(5000); round++) {
-		struct check c = draw_check();
-		struct state s = { 0 }, after;
-		struct verdict v, want;
-		int64_t t = BASE, until_us = 0, end_us;
+	struct check c = {
+		.algorithm = ALGORITHM_CONCURRENCY, .count = 2, .cost = 1
+	};
+	struct state s = { 0 }, after;
+	struct verdict v;
+	int64_t end_us;
 
-		c.penalty_us = draw(1, 4) * draw(1000, c.period_us);
-		for (int i = 0; i < 30; i++) {
-			t += draw_step(&c);
-			c.cost = draw(0, 3) > 0 ? 1 : draw(0, c.count + 1);
-			want = with_penalty(&c, &s, t, &until_us);
-			algorithm_check(&c, &s, t, &v, &after, &end_us);
-			assert_int_equal(v.kind, want.kind);
-			assert_int_equal(v.retry_us, want.retry_us);
-			assert_int_equal(v.remaining, want.remaining);
-			assert_int_equal(v.next_us, want.next_us);
-			assert_int_equal(v.full_us, want.full_us);
-			assert_int_equal(v.delay_us, want.delay_us);
-			if (after.exists || until_us > t)
-				assert_true(end_us >= t + v.full_us);
-			assert_true(algorithm_keep(&c, &s, &after));
-		}
-		algorithm_forget(&s);
+	(void)context;
+	for (int i = 0; i < 4; i++) {
+		algorithm_check(&c, &s, BASE + i, &v, &after, &end_us);
+		assert_int_equal(v.retry_us, i < 2 ? 0 : S);
+		assert_int_equal(v.remaining, i < 2 ? 1 - i : 0);
+		assert_true(v.next_us == 0 && v.full_us == 0);
+		assert_true(algorithm_keep(&c, &s, &after));
 	}
+	settlement_refund(&c, &s, 0, BASE);
+	algorithm_peek(&c, &s, BASE, &v);
+	assert_int_equal(v.remaining, 1);
+	settlement_refund(&c, &s, 0, BASE);
+	assert_false(s.exists);
+}
+
+/* One who leaves the queue while it waits leaves it as if never in it. */
+static void
+test_leaving_a_queue(void **context)
+{
+	struct check c = LEAKY(10, 20, 1, S);
+	struct state s = { 0 }, after;
+	struct verdict v;
+	int64_t end_us;
+
+	(void)context;
+	for (int i = 0; i < 6; i++) {
+		algorithm_check(&c, &s, 100 * S, &v, &after, &end_us);
+		assert_int_equal(v.delay_us, i * S / 10);
+		assert_true(algorithm_keep(&c, &s, &after));
+	}
+	c.delay_us = v.delay_us;
+	settlement_refund(&c, &s, 100 * S, 100 * S + 4 * S / 10);
+	assert_int_equal(s.b, 1 * 100000);
+	algorithm_keep(&c, &s, &after);
+	settlement_refund(&c, &s, 100 * S, 100 * S + S / 2 + 50000);
+	assert_false(s.exists);
+	s = after;
+	s.b = 20 * 100000;
+	settlement_refund(&c, &s, 100 * S, 100 * S + S / 2 + 25000);
+	assert_int_equal(s.b, 2000000 - 525000 - 75000);
+	settlement_refund(&c, &s, 100 * S, 100 * S + S);
+	assert_int_equal(s.b, 1400000);
+}
+
+static void
+test_lowest_terms(void **context)
+{
+	int64_t r, p;
+
+	(void)context;
+	algorithm_lowest_terms(100, 60 * S, &r, &p);
+	assert_int_equal(r, 1);
+	assert_int_equal(p, 600000);
+	algorithm_lowest_terms(7, 1000, &r, &p);
+	assert_int_equal(r, 7);
+	assert_int_equal(p, 1000);
+	algorithm_lowest_terms(5000000, 1000, &r, &p);
+	assert_int_equal(r, 5000);
+	assert_int_equal(p, 1);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_oracle),
-		cmocka_unit_test(test_retry_is_exact),
-		cmocka_unit_test(test_clock_steps_back),
-		cmocka_unit_test(test_limit_changes),
-		cmocka_unit_test(test_refund),
-		cmocka_unit_test(test_penalty),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_largest_numbers),
+		cmocka_unit_test(test_late_refund),
+		cmocka_unit_test(test_calendar),
+		cmocka_unit_test(test_penalty_is_set_once),
+		cmocka_unit_test(test_concurrency),
+		cmocka_unit_test(test_leaving_a_queue),
+		cmocka_unit_test(test_lowest_terms),
 	};
-	const char *given = getenv("SEED");
 
-	seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-	seed += seed == 0;
-	printf("SEED=%llu\n", (unsigned long long)seed);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * The laws of SPEC section 4, but the second, which is raced elsewhere, as
  * properties of the store in memory: drawn limits, drawn traces, each answer
- * held against the oracle. See law_oracle.h and law_trace.h.
+ * held against the oracle. See law_oracle.h and law_run.h.
  *
  * STEPS: how many for each algorithm. SEED: the same draws again.
  */
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "law_trace.h"
+#include "law_run.h"
 
 static uint64_t seed;
 
