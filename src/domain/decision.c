@@ -6,10 +6,9 @@
  */
 #include "domain/decision.h"
 
-#include "base/counter.h"
-#include "base/log.h"
 #include "domain/figures.h"
 #include "domain/limit.h"
+#include "domain/observed.h"
 
 /* The checks for one store, and whose they are. */
 struct batch {
@@ -74,23 +73,6 @@ stop(struct decision *d, enum decision_kind kind,
 	d->has_numbers = false;
 }
 
-static void
-observe(
-    const struct asking *a, const struct config_limit *limit, const char *why)
-{
-	struct log_line line;
-
-	counter_add(COUNTER_would_refuse, 1);
-	log_begin(&line, LOG_LEVEL_INFO, "would_refuse");
-	log_text(&line, "limit", limit->name);
-	log_text(&line, "reason", why);
-	log_str(&line, "client", a->subject->client_text);
-	log_str(&line, "method", a->subject->method);
-	log_str(&line, "host", a->subject->host);
-	log_str(&line, "path", a->subject->path);
-	log_end(&line);
-}
-
 /* A limit that needs no store to refuse. */
 static void
 prepare_closed(const struct asking *a, struct decision *d,
@@ -104,15 +86,15 @@ prepare_closed(const struct asking *a, struct decision *d,
 	bool observed = is_observed(limit);
 
 	if (state == LIMIT_CLOSED && observed)
-		observe(a, limit, "its rate is deny");
+		observed_would_refuse(a->subject, limit, "its rate is deny");
 	else if (state == LIMIT_CLOSED)
 		refuse(d, limit, &closed);
 	else if (state == LIMIT_KEY_MISSING && observed)
-		observe(a, limit, "its key is missing");
+		observed_would_refuse(a->subject, limit, "its key is missing");
 	else if (state == LIMIT_KEY_MISSING)
 		stop(d, DECISION_FORBIDDEN, limit);
 	else if (state == LIMIT_KEY_TWICE && observed)
-		observe(a, limit, twice);
+		observed_would_refuse(a->subject, limit, twice);
 	else if (state == LIMIT_KEY_TWICE) {
 		stop(d, DECISION_AMBIGUOUS, limit);
 		d->reason = twice;
@@ -211,6 +193,13 @@ was_committed(const struct batch *b)
 	return true;
 }
 
+/* Does its cost depend on the response? */
+static bool
+is_open(const struct config_limit *limit)
+{
+	return limit->count.some || limit->cost.kind == COST_RESPONSE;
+}
+
 /* A check that got an error took nothing. */
 static void
 keep(struct decision *d, const struct batch *b, enum decision_asked asked)
@@ -235,6 +224,8 @@ keep(struct decision *d, const struct batch *b, enum decision_asked asked)
 		part->check.check.delay_us = part->verdict.delay_us;
 		part->taken = part->verdict.kind == VERDICT_ALLOWED &&
 		    (committed || is_observed(part->limit));
+		d->to_settle |= part->taken && is_open(part->limit);
+		d->to_release |= part->taken && part->check.slot.p != NULL;
 	}
 }
 
@@ -260,23 +251,6 @@ sort_parts(struct decision *d)
 		for (; k > 0 && d->part[k - 1].limit > part.limit; k--)
 			d->part[k] = d->part[k - 1];
 		d->part[k] = part;
-	}
-}
-
-/* Once for each limit, however many rates it has. */
-static void
-observe_parts(const struct asking *a, const struct decision *d)
-{
-	const struct config_limit *last = NULL;
-
-	for (size_t i = 0; i < d->n_parts; i++) {
-		const struct decision_part *part = &d->part[i];
-
-		if (!is_observed(part->limit) || part->limit == last ||
-		    part->verdict.kind != VERDICT_REFUSED)
-			continue;
-		last = part->limit;
-		observe(a, last, "used up");
 	}
 }
 
@@ -351,6 +325,15 @@ ask_instead(struct asking *a, struct decision *d)
 		d->has_numbers = false;
 }
 
+static bool
+lacks_answers(const struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (!is_answered(b, i))
+			return true;
+	return false;
+}
+
 static void
 ask_all(struct asking *a, struct decision *d)
 {
@@ -370,7 +353,8 @@ ask_all(struct asking *a, struct decision *d)
 		ask(d, a->stores, &a->shared, DECISION_ASKED_SHARED);
 		d->store_wait_us = a->shared.answer.wait_us;
 		weigh(d, &a->shared);
-		ask_instead(a, d);
+		if (lacks_answers(&a->shared))
+			ask_instead(a, d);
 	}
 }
 
@@ -415,5 +399,5 @@ decision_make(struct decision *d, const struct config *config,
 		figures_choose(d);
 	figures_tell(d, arena);
 	d->delay_us = passes(d) ? longest_delay(d) : 0;
-	observe_parts(&a, d);
+	observed_tell(d, subject);
 }

@@ -63,7 +63,8 @@ struct decision {
 	/* In file order, observed limits among them; in the request's arena. */
 	size_t n_parts;
 	struct decision_part *part;
-	bool settled;
+	bool to_settle;  /* some part's cost is not known for good yet */
+	bool to_release; /* some part holds a slot */
 	const struct config *config;
 	struct arena *arena;
 };

@@ -25,7 +25,6 @@ give_back(struct decision *d, const struct stores *stores,
 {
 	struct store_check taken[STORE_CHECKS_MAX];
 	struct store_question q = { taken, 0 };
-	struct store *store = decision_store(stores, asked);
 	int64_t taken_us = 0;
 
 	for (size_t i = 0; i < d->n_parts; i++) {
@@ -38,8 +37,11 @@ give_back(struct decision *d, const struct stores *stores,
 		taken_us = part->taken_us;
 		taken[q.n++] = part->check;
 	}
-	if (q.n > 0)
+	if (q.n > 0) {
+		struct store *store = decision_store(stores, asked);
+
 		store->ops->refund(store, &q, taken_us);
+	}
 }
 
 static void
@@ -147,7 +149,6 @@ settle_in(struct decision *d, const struct stores *stores,
     enum decision_asked asked, int status)
 {
 	struct store_settlement settled[STORE_CHECKS_MAX];
-	struct store *store = decision_store(stores, asked);
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_parts; i++) {
@@ -159,16 +160,19 @@ settle_in(struct decision *d, const struct stores *stores,
 		settled[n++] = (struct store_settlement){ part->check,
 			part->taken_us, delta };
 	}
-	if (n > 0)
+	if (n > 0) {
+		struct store *store = decision_store(stores, asked);
+
 		store->ops->settle(store, settled, n);
+	}
 }
 
 void
 decision_settle(struct decision *d, const struct stores *stores, int status)
 {
-	if (d->settled)
+	if (!d->to_settle)
 		return;
-	d->settled = true;
+	d->to_settle = false;
 	settle_in(d, stores, DECISION_ASKED_LOCAL, status);
 	settle_in(d, stores, DECISION_ASKED_SHARED, status);
 	settle_in(d, stores, DECISION_ASKED_INSTEAD, status);
@@ -179,7 +183,6 @@ release_in(
     struct decision *d, const struct stores *stores, enum decision_asked asked)
 {
 	struct store_check held[STORE_CHECKS_MAX];
-	struct store *store = decision_store(stores, asked);
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_parts; i++) {
@@ -191,13 +194,19 @@ release_in(
 		part->taken = false;
 		held[n++] = part->check;
 	}
-	if (n > 0)
+	if (n > 0) {
+		struct store *store = decision_store(stores, asked);
+
 		store->ops->release(store, held, n);
+	}
 }
 
 void
 decision_release(struct decision *d, const struct stores *stores)
 {
+	if (!d->to_release)
+		return;
+	d->to_release = false;
 	release_in(d, stores, DECISION_ASKED_LOCAL);
 	release_in(d, stores, DECISION_ASKED_SHARED);
 	release_in(d, stores, DECISION_ASKED_INSTEAD);
@@ -207,5 +216,6 @@ void
 decision_withdraw(struct decision *d, const struct stores *stores)
 {
 	give_all_back(d, stores, true);
-	d->settled = true;
+	d->to_settle = false;
+	d->to_release = false;
 }

@@ -6,10 +6,10 @@
 #include "pure/zone_rule.h"
 
 #define HEADER_BYTES    44
-#define TYPE_BYTES      6
+#define TYPE_BYTES      ((size_t)6)
 #define TRANSITIONS_MAX 10000 /* real ones have a few hundred */
 #define TYPES_MAX       256
-#define OFFSET_MAX      (26 * 3600)
+#define OFFSET_MAX      (INT64_C(26) * 3600)
 
 struct transition {
 	int64_t at;
@@ -92,7 +92,7 @@ offset_of_type(struct str types, size_t type, int64_t *offset, struct err *err)
 {
 	if ((type + 1) * TYPE_BYTES > types.len)
 		return err_set(err, "names a kind of time that it has not");
-	*offset = (int32_t)word(types.p + type * (size_t)TYPE_BYTES);
+	*offset = (int32_t)word(types.p + type * TYPE_BYTES);
 	if (*offset < -OFFSET_MAX || *offset > OFFSET_MAX)
 		return err_set(err, "is more than a day off");
 	return true;
