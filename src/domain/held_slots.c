@@ -92,17 +92,17 @@ make_room(struct held_slots *s)
 const struct store_check *
 held_slots_begin_renewal(struct held_slots *s, size_t *n)
 {
-	struct held_slot *h, *next;
+	struct held_slot *h;
 
 	*n = 0;
 	pthread_mutex_lock(&s->lock);
-	if (make_room(s))
-		HASH_ITER(hh, s->held, h, next)
-		{
+	if (make_room(s)) {
+		for (h = s->held; h != NULL; h = h->hh.next) {
 			h->in_renewal = true;
 			s->renewed[*n] = h;
 			s->check[(*n)++] = h->check;
 		}
+	}
 	s->n_renewed = *n;
 	pthread_mutex_unlock(&s->lock);
 	return s->check;

@@ -147,7 +147,8 @@ commands_own(const char *config_file, const struct commands_own *own)
 	struct config *config = config_load(config_file, print_error, NULL);
 	struct arena arena;
 	struct buf room;
-	struct str key, name;
+	struct str key = STR_NONE;
+	struct str name = STR_NONE;
 	int code = EX_USAGE;
 
 	if (config == NULL)

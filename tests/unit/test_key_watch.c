@@ -51,11 +51,11 @@ static void
 test_told_once(void **state)
 {
 	static const char *const says[] = {
-		"limit=bearer name=HTTP_AUTHORIZATION requests=100 msg=\"none "
-		"of its first requests had a key: Apache passes Authorization "
-		"on with `CGIPassAuth On` alone\"",
-		"limit=session name=sid requests=100 msg=\"none of its first "
-		"requests had a key: does the web server pass it on?\"",
+		("limit=bearer name=HTTP_AUTHORIZATION requests=100 msg=\"none "
+		 "of its first requests had a key: Apache passes Authorization "
+		 "on with `CGIPassAuth On` alone\""),
+		("limit=session name=sid requests=100 msg=\"none of its first "
+		 "requests had a key: does the web server pass it on?\""),
 		"limit=client name=REMOTE_ADDR requests=100 ",
 	};
 	struct config *config = load();
