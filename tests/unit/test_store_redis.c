@@ -128,6 +128,7 @@ test_all_laws(void **context)
 		slot("me", 7), limit("dates", 9), limit("short", 2) };
 	struct store_question q = { c, 5 };
 	struct store_answer a;
+	static const char *const names[] = { "a", "b", "c" };
 	int64_t taken_us;
 	struct fixture f;
 
@@ -144,9 +145,7 @@ test_all_laws(void **context)
 	c[4].check.observe = true;
 	begin(&f, &settings);
 	for (int i = 0; i < 3; i++) {
-		char name[2] = { (char)('a' + i), '\0' };
-
-		c[2].slot = str_of(name);
+		c[2].slot = str_of(names[i]);
 		a = ask(&f, c, 5);
 		assert_int_equal(a.status, STORE_ANSWERED);
 		for (int k = 0; k < 4; k++) {
