@@ -182,3 +182,33 @@ def test_signals_in_a_burst_do_no_harm(farm):
             gateway.signal(number)
         assert ask(gateway, "b").status == 200
     assert gateway.running()
+
+
+def test_another_kind_of_store_takes_a_restart_however_often_it_is_asked(farm):
+    gateway = farm.gateway(config("3/1h"))
+    other = {"address": farm.redis().address}
+    assert [ask(gateway).status for _ in range(3)] == [200] * 3
+    for store in (other, other, MEMORY, other):
+        mark = gateway.reload(config("3/1h", store))
+        gateway.log.wait_for("reloaded", since=mark)
+        assert ask(gateway).status == 429
+    gateway.stop()
+
+
+def test_a_failed_reload_leaves_the_store_as_it_was(farm):
+    """A log that can not be opened, and a password beside it."""
+    redis = farm.redis()
+    store = {"address": redis.address, "timeout": "2s"}
+    gateway = farm.gateway(config("3/1h", store))
+    assert ask(gateway).limit[:2] == (3, 2)
+    mark = gateway.reload(config(
+        "3/1h", {**store, "password": "wrong"},
+        log={"target": "file:/nowhere/at/all.log"}))
+    gateway.log.wait_for("reload_failed", since=mark)
+    admin = redis.client()
+    links = [c for c in admin.client_list() if c["name"] == "sluice"]
+    assert links
+    for link in links:
+        admin.client_kill_filter(_id=link["id"])
+    until(lambda: ask(gateway, "other").limit[:1] == (3,), 5.0,
+          what="the link to be made anew with the old password")
