@@ -122,13 +122,15 @@ static bool
 await(struct fixture *f, bool up)
 {
 	int64_t deadline_us = clock_mono_us() + 20000000;
+	bool seen;
 
+	/* Looked at once a turn: another thread may change it at any time. */
 	pthread_mutex_lock(&f->lock);
-	while (
-	    store_redis_is_up(f->store) != up && clock_mono_us() < deadline_us)
+	while (!(seen = store_redis_is_up(f->store) == up) &&
+	    clock_mono_us() < deadline_us)
 		wait_until(f, deadline_us);
 	pthread_mutex_unlock(&f->lock);
-	return store_redis_is_up(f->store) == up;
+	return seen;
 }
 
 #endif
