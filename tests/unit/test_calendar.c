@@ -122,10 +122,10 @@ static const struct {
 	{ "America/Sao_Paulo", CALENDAR_DAY, "2017-10-15 12:00",
 	    { "2017-10-14 03:00", "2017-10-15 03:00", "2017-10-16 02:00",
 		"2017-10-17 02:00" } },
-	/* Midnight came twice. */
-	{ "America/Havana", CALENDAR_DAY, "2026-11-01 04:30",
-	    { "2026-10-31 04:00", "2026-11-01 04:00", "2026-11-02 05:00",
-		"2026-11-03 05:00" } },
+	/* Midnight came twice; of a year that no later law can change. */
+	{ "America/Havana", CALENDAR_DAY, "2024-11-03 04:30",
+	    { "2024-11-02 04:00", "2024-11-03 04:00", "2024-11-04 05:00",
+		"2024-11-05 05:00" } },
 	/* The day before came twice, for its last hour. */
 	{ "America/Sao_Paulo", CALENDAR_DAY, "2018-02-18 02:30",
 	    { "2018-02-16 02:00", "2018-02-17 02:00", "2018-02-18 03:00",
