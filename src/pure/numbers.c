@@ -133,19 +133,30 @@ add_line(struct buf *out, const char *name, int64_t number)
 	buf_addf(out, "%s: %" PRId64 "\r\n", name, number);
 }
 
+/* Under the names of its three lines. */
 static void
-write_x(struct buf *out, const struct numbers *numbers, uint64_t reset)
+write_three(struct buf *out, const struct numbers *numbers, uint64_t reset,
+    const char *const name[3])
 {
 	const struct verdict *v = &numbers->spoken->verdict;
 
-	add_line(out, "X-RateLimit-Limit", v->limit);
-	add_line(out, "X-RateLimit-Remaining", v->remaining);
+	add_line(out, name[0], v->limit);
+	add_line(out, name[1], v->remaining);
 	if (numbers->spoken->is_in_flight)
 		return;
-	add_line(out, "X-RateLimit-Reset",
+	add_line(out, name[2],
 	    numbers_seconds(reset == NUMBERS_RESET_EPOCH
 		    ? numbers->at_us + v->full_us
 		    : v->full_us));
+}
+
+static void
+write_x(struct buf *out, const struct numbers *numbers, uint64_t reset)
+{
+	static const char *const name[] = { "X-RateLimit-Limit",
+		"X-RateLimit-Remaining", "X-RateLimit-Reset" };
+
+	write_three(out, numbers, reset, name);
 }
 
 static void
@@ -217,6 +228,16 @@ numbers_write(struct buf *out, const struct numbers *numbers,
 		write_draft_03(out, numbers);
 	if ((style->families & NUMBERS_DRAFT_11) != 0)
 		write_draft_11(out, numbers);
+}
+
+void
+numbers_write_variables(struct buf *out, const struct numbers *numbers,
+    const struct numbers_style *style)
+{
+	static const char *const name[] = { "Variable-RATELIMIT_LIMIT",
+		"Variable-RATELIMIT_REMAINING", "Variable-RATELIMIT_RESET" };
+
+	write_three(out, numbers, style->reset, name);
 }
 
 void

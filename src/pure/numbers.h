@@ -67,6 +67,13 @@ void numbers_add_name(struct buf *out, const struct numbers_rate *rate);
 /* Their lines, each with its CRLF. */
 void numbers_write(struct buf *out, const struct numbers *numbers,
     const struct numbers_style *style);
+/*
+ * What X-RateLimit-* would say, as an authorizer says it for the application:
+ * the lines Variable-RATELIMIT_LIMIT, _REMAINING and _RESET. Of the style its
+ * reset counts, not its families: these are no headers, no client sees them.
+ */
+void numbers_write_variables(struct buf *out, const struct numbers *numbers,
+    const struct numbers_style *style);
 /* The names of what numbers_write writes, and Retry-After: a list. */
 void numbers_add_field_names(struct buf *out, uint64_t families);
 

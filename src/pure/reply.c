@@ -322,3 +322,13 @@ reply_write(struct buf *out, const struct reply *reply)
 	out->failed = out->failed || body.failed;
 	buf_release(&body);
 }
+
+void
+reply_write_pass(struct buf *out, const struct numbers *numbers,
+    const struct numbers_style *style)
+{
+	buf_addf(out, "Status: 200 OK\r\n");
+	if (numbers != NULL)
+		numbers_write_variables(out, numbers, style);
+	buf_add(out, "\r\n", 2);
+}

@@ -57,5 +57,11 @@ const char *reply_reason(int status);
 bool reply_has_request_id(const struct reply *reply);
 /* A whole response: Status first, no-store, a body of the type accepted. */
 void reply_write(struct buf *out, const struct reply *reply);
+/*
+ * What an authorizer says of a request that may go on: 200, the numbers as
+ * variables of the application, no body. numbers NULL: there are none.
+ */
+void reply_write_pass(struct buf *out, const struct numbers *numbers,
+    const struct numbers_style *style);
 
 #endif

@@ -106,6 +106,38 @@ test_families(void **state)
 	    "RateLimit: \"a\";r=4;t=3\r\n");
 }
 
+/* For the application the figures of X-RateLimit-*, whatever clients see. */
+static void
+test_variables(void **state)
+{
+	struct numbers_rate rate = window("a", 100, 60 * SECOND, 4);
+	const struct numbers numbers = { &rate, 1, &rate, 1700000000 * SECOND };
+	static const struct {
+		struct numbers_style style;
+		const char *reset;
+	} table[] = {
+		{ { NUMBERS_X_RATELIMIT, NUMBERS_RESET_DELTA }, "60" },
+		{ { 0, NUMBERS_RESET_DELTA }, "60" },
+		{ { NUMBERS_DRAFT_11, NUMBERS_RESET_EPOCH }, "1700000060" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		char expected[200];
+		struct buf out;
+
+		buf_init(&out);
+		snprintf(expected, sizeof(expected),
+		    "Variable-RATELIMIT_LIMIT: 100\r\n"
+		    "Variable-RATELIMIT_REMAINING: 4\r\n"
+		    "Variable-RATELIMIT_RESET: %s\r\n",
+		    table[i].reset);
+		numbers_write_variables(&out, &numbers, &table[i].style);
+		expect_str(buf_str(&out), str_of(expected));
+		buf_release(&out);
+	}
+}
+
 /* B48: seconds since 1970, rounded up, and never milliseconds. */
 static void
 test_epoch(void **state)
@@ -451,6 +483,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_epoch),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_bucket),

@@ -460,6 +460,27 @@ test_plain(void **state)
 	    "502 Bad Gateway\n");
 }
 
+/* An authorizer's yes: Status is its first line, and it has no body. */
+static void
+test_pass(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out);
+	reply_write_pass(&out, NULL, &style.numbers);
+	expect_str(buf_str(&out), STR("Status: 200 OK\r\n\r\n"));
+	buf_reset(&out);
+	reply_write_pass(&out, &numbers, &style.numbers);
+	expect_str(buf_str(&out),
+	    STR("Status: 200 OK\r\n"
+		"Variable-RATELIMIT_LIMIT: 100\r\n"
+		"Variable-RATELIMIT_REMAINING: 0\r\n"
+		"Variable-RATELIMIT_RESET: 60\r\n"
+		"\r\n"));
+	buf_release(&out);
+}
+
 int
 main(void)
 {
@@ -475,6 +496,7 @@ main(void)
 		cmocka_unit_test(test_cors),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_pass),
 	};
 
 	return cmocka_run_group_tests_name("reply", tests, NULL, NULL);
