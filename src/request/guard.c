@@ -16,7 +16,7 @@
 void
 guard_init(struct guard *g, uint64_t max_bytes)
 {
-	*g = (struct guard){ .max_bytes = max_bytes };
+	*g = (struct guard){ .max_bytes = max_bytes, .responder = true };
 }
 
 void
@@ -30,12 +30,16 @@ guard_release(struct guard *g)
 void
 guard_reset(struct guard *g, uint16_t old_id)
 {
-	uint64_t max_bytes = g->max_bytes;
+	struct guard next = {
+		.max_bytes = g->max_bytes,
+		.responder = g->responder,
+		.authorizer = g->authorizer,
+		.served = true,
+		.old_id = old_id,
+	};
 
 	guard_release(g);
-	guard_init(g, max_bytes);
-	g->served = true;
-	g->old_id = old_id;
+	*g = next;
 }
 
 static enum guard_verdict
@@ -107,6 +111,19 @@ skip_leftover(struct guard *g, const struct fcgi_header *h)
 	return GUARD_MORE;
 }
 
+static bool
+is_served(const struct guard *g)
+{
+	switch (g->role) {
+	case FCGI_RESPONDER:
+		return g->responder;
+	case FCGI_AUTHORIZER:
+		return g->authorizer;
+	default:
+		return false;
+	}
+}
+
 static enum guard_verdict
 begin(struct guard *g, const struct fcgi_header *h, struct str content)
 {
@@ -118,7 +135,7 @@ begin(struct guard *g, const struct fcgi_header *h, struct str content)
 	g->id = h->id;
 	g->role = (uint16_t)(b[0] << 8 | b[1]);
 	g->keep = (b[2] & FCGI_KEEP_CONN) != 0;
-	return g->role == FCGI_RESPONDER ? GUARD_MORE : GUARD_UNKNOWN_ROLE;
+	return is_served(g) ? GUARD_MORE : GUARD_UNKNOWN_ROLE;
 }
 
 static bool

@@ -24,12 +24,15 @@ enum guard_verdict {
 	GUARD_MORE,         /* the head is not whole yet */
 	GUARD_HEAD,         /* `head` holds the rewritten one */
 	GUARD_TOO_LARGE,    /* answer 431; `head` holds a bare one */
-	GUARD_UNKNOWN_ROLE, /* END{UNKNOWN_ROLE}; the id is set */
+	GUARD_UNKNOWN_ROLE, /* END{UNKNOWN_ROLE}; id and role are set */
 	GUARD_MALFORMED,    /* close without an answer */
 };
 
 struct guard {
 	uint64_t max_bytes;
+	/* Which roles are served; its owner says so, at first responder is. */
+	bool responder;
+	bool authorizer;
 	bool begun; /* BEGIN_REQUEST is there */
 	uint16_t id;
 	uint16_t role;

@@ -19,6 +19,7 @@ feed(struct guard *g, const uint8_t *bytes, size_t len, size_t step)
 	struct buf in;
 
 	guard_init(g, MAX_HEAD);
+	g->authorizer = true;
 	buf_init(&in);
 	for (size_t at = 0; at < len && verdict == GUARD_MORE; at += step) {
 		buf_add(&in, bytes + at, len - at < step ? len - at : step);

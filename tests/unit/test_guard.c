@@ -189,6 +189,54 @@ test_table_at_every_split(void **state)
 		}
 }
 
+/* [gateway] roles: what is not served has an id to be told so, no head. */
+static void
+test_roles(void **state)
+{
+	static const struct {
+		int role;
+		bool of_responder;
+		bool of_authorizer;
+	} roles[] = { { 0, false, false }, { 1, true, false },
+		{ 2, false, true }, { 3, false, false }, { 4, false, false },
+		{ 0x101, false, false }, { 0x200, false, false },
+		{ 0x202, false, false }, { 0xffff, false, false } };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(roles) * 4; i++) {
+		bool responder = (i & 1) != 0;
+		bool authorizer = (i & 2) != 0;
+		int role = roles[i / 4].role;
+		bool served = (responder && roles[i / 4].of_responder) ||
+		    (authorizer && roles[i / 4].of_authorizer);
+		struct buf head;
+		struct guard g;
+
+		buf_init(&head);
+		buf_add_str(&head, STR(HEAD(PARAMS("\5") "\1\2abc")));
+		head.p[8] = (char)(role >> 8);
+		head.p[9] = (char)role;
+		guard_init(&g, MAX_HEAD);
+		assert_true(g.responder);
+		assert_false(g.authorizer);
+		g.responder = responder;
+		g.authorizer = authorizer;
+		assert_int_equal(feed_whole(&g, buf_str(&head)),
+		    served ? GUARD_HEAD : GUARD_UNKNOWN_ROLE);
+		assert_int_equal(g.id, 1);
+		assert_int_equal(g.role, role);
+		/* The role is a part of what libfcgi gets to see. */
+		expect_str(
+		    buf_str(&g.head), served ? buf_str(&head) : STR_NONE);
+		guard_reset(&g, 1);
+		assert_int_equal(g.responder, responder);
+		assert_int_equal(g.authorizer, authorizer);
+		assert_true(g.served);
+		guard_release(&g);
+		buf_release(&head);
+	}
+}
+
 /* Not a byte of what follows a head is touched. */
 static void
 test_rest_stays(void **state)
@@ -438,6 +486,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table_at_every_split),
+		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_rest_stays),
 		cmocka_unit_test(test_max_head),
 		cmocka_unit_test(test_max_head_on_header),
