@@ -28,19 +28,26 @@ after(const struct request *r, bool sent)
  * it is not waited for.
  */
 static bool
-send_reply(struct connection *c, struct front *front, const struct reply *reply)
+send_text(struct connection *c, struct front *front, const struct buf *text)
 {
-	struct buf text;
-	bool sent = false;
-
 	if (c->guard.served && !connection_is_writable(c))
 		return false;
-	buf_init(&text);
-	reply_write(&text, reply);
-	if (!text.failed)
-		sent = front_answer(front, &c->fd, buf_str(&text));
-	buf_release(&text);
-	return sent;
+	return !text->failed && front_answer(front, &c->fd, buf_str(text));
+}
+
+/* Ends the request with that answer. */
+static enum next
+finish(struct connection *c, int status, const struct buf *text)
+{
+	struct request *r = c->request;
+	enum next next;
+
+	/* Who has the answer may count on the slot that it held. */
+	decision_release(&r->decision, r->stores);
+	next = after(r, send_text(c, r->front, text));
+	c->request = NULL;
+	request_end(r, next == NEXT_CLOSE && c->fd < 0 ? 0 : status);
+	return next;
 }
 
 static bool
@@ -113,17 +120,17 @@ answer_send(struct connection *c, int status, int64_t retry_us)
 {
 	struct request *r = c->request;
 	struct reply reply = make_reply(r, status, retry_us);
+	struct buf text;
 	enum next next;
 
 	if (reply_has_request_id(&reply)) {
 		name_request(r);
 		reply.request_id = r->told_id;
 	}
-	/* Who has the answer may count on the slot that it held. */
-	decision_release(&r->decision, r->stores);
-	next = after(r, send_reply(c, r->front, &reply));
-	c->request = NULL;
-	request_end(r, next == NEXT_CLOSE && c->fd < 0 ? 0 : status);
+	buf_init(&text);
+	reply_write(&text, &reply);
+	next = finish(c, status, &text);
+	buf_release(&text);
 	return next;
 }
 
@@ -160,6 +167,7 @@ answer_too_large(struct connection *c, int *memfd)
 	struct arena arena;
 	struct params none;
 	struct front *front;
+	struct buf text;
 
 	counter_add(COUNTER_heads_too_large, 1);
 	log_event(LOG_LEVEL_WARN, "head_too_large",
@@ -169,7 +177,10 @@ answer_too_large(struct connection *c, int *memfd)
 	arena_init(&arena);
 	front = front_new(memfd, buf_str(&c->guard.head), &none, &arena);
 	if (front != NULL) {
-		send_reply(c, front, &reply);
+		buf_init(&text);
+		reply_write(&text, &reply);
+		send_text(c, front, &text);
+		buf_release(&text);
 		front_free(front);
 	}
 	arena_release(&arena);
