@@ -20,8 +20,7 @@
 #include "request/relay.h"
 #include "request/request.h"
 
-#define DRAIN_LEAST_BYTES ((uint64_t)64 * 1024 * 1024)
-#define DRAIN_TIMEOUT_US  30000000
+#define DRAIN_TIMEOUT_US 30000000
 
 void
 gateway_swap(struct gateway *g, struct generation *next)
@@ -101,29 +100,14 @@ drain(struct gateway *g, struct connection *c)
 	return park(g, c, PARKED_DRAIN, EPOLLIN, c->deadline_us);
 }
 
-/*
- * What is thrown away of an answered request: all that a body may have, and
- * with a small max_body still enough for a web server that reads an answer
- * only while it can send.
- */
-static uint64_t
-drain_bound(const struct config_gateway *gateway)
-{
-	return gateway->max_body_bytes > DRAIN_LEAST_BYTES
-	    ? gateway->max_body_bytes
-	    : DRAIN_LEAST_BYTES;
-}
-
-static int64_t
-head_deadline(struct gateway *g, struct connection *c)
+/* The next head comes under what is in force now. */
+static void
+expect_head(struct gateway *g, struct connection *c)
 {
 	struct generation *current = gateway_generation(g);
-	int64_t timeout_us = current->config->gateway.head_timeout_us;
 
-	c->guard.max_bytes = current->config->gateway.max_head_bytes;
-	c->drain_max_bytes = drain_bound(&current->config->gateway);
+	intake_expect(c, &current->config->gateway);
 	generation_unref(current);
-	return clock_mono_us() + timeout_us;
 }
 
 /*
@@ -137,7 +121,7 @@ keep_connection(struct gateway *g, struct connection *c)
 	guard_reset(&c->guard, c->guard.id);
 	if (c->in.len == 0)
 		return wait_for_head(g, c);
-	c->head_deadline_us = head_deadline(g, c);
+	expect_head(g, c);
 	return park(g, c, PARKED_HEAD, EPOLLIN | EPOLLOUT, c->head_deadline_us);
 }
 
@@ -398,7 +382,7 @@ gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 	switch (reason) {
 	case PARKED_NOT:
 	case PARKED_IDLE:
-		c->head_deadline_us = head_deadline(g, c);
+		expect_head(g, c);
 		next = serve_head(g, kit, c);
 		break;
 	case PARKED_HEAD:

@@ -4,12 +4,36 @@
  */
 #include "request/intake.h"
 
+#include "base/clock.h"
 #include "base/counter.h"
 #include "request/request.h"
 
 #define HEAD_READ      16384
 #define BODY_READ      65536
 #define READS_IN_A_ROW 32
+
+#define DRAIN_LEAST_BYTES ((uint64_t)64 * 1024 * 1024)
+
+/*
+ * What is thrown away of an answered request: all that a body may have, and
+ * with a small max_body still enough for a web server that reads an answer
+ * only while it can send.
+ */
+static uint64_t
+drain_bound(const struct config_gateway *gateway)
+{
+	return gateway->max_body_bytes > DRAIN_LEAST_BYTES
+	    ? gateway->max_body_bytes
+	    : DRAIN_LEAST_BYTES;
+}
+
+void
+intake_expect(struct connection *c, const struct config_gateway *gateway)
+{
+	c->guard.max_bytes = gateway->max_head_bytes;
+	c->drain_max_bytes = drain_bound(gateway);
+	c->head_deadline_us = clock_mono_us() + gateway->head_timeout_us;
+}
 
 enum guard_verdict
 intake_head(struct connection *c, bool *gone)

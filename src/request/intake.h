@@ -10,6 +10,8 @@
 #include "request/body.h"
 #include "request/connection.h"
 
+/* Of the next head: its bounds and its deadline. */
+void intake_expect(struct connection *c, const struct config_gateway *gateway);
 /* Feeds the guard and sends its answers; *gone: the peer went away. */
 enum guard_verdict intake_head(struct connection *c, bool *gone);
 /* Feeds the request's body; BODY_ABORTED also where the peer went away. */
