@@ -179,6 +179,7 @@ make(struct load *l, const char *file)
 		return;
 	}
 	load_check(l);
+	load_roles(l);
 	load_tiers(l);
 	load_keys(l);
 	load_limits(l);

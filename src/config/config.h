@@ -85,6 +85,13 @@ struct config_addresses {
 	struct config_address *at;
 };
 
+/* What a web server asks of Sluice; of a limit ANY is both. */
+enum config_role {
+	CONFIG_ROLE_ANY,
+	CONFIG_ROLE_RESPONDER,
+	CONFIG_ROLE_AUTHORIZER
+};
+
 struct config_gateway {
 	struct config_addresses listen;
 	uint64_t socket_mode; /* octal in the file */
@@ -93,6 +100,7 @@ struct config_gateway {
 	struct config_list peer_uids; /* numbers or user names */
 	char *user;
 	char *group;
+	uint64_t roles; /* a bit each: see roles_has */
 	uint64_t threads;
 	uint64_t max_connections;
 	struct config_client_address client_address;
@@ -191,6 +199,7 @@ struct config_limit {
 	struct match *except_method;
 	struct config_cidrs except_client;
 	char *backend; /* NULL: any */
+	uint64_t role; /* enum config_role */
 	struct key key;
 	char *known_keys;     /* as written; NULL: any value counts */
 	struct known *known;  /* what it names */

@@ -38,6 +38,8 @@ struct place load_place_in(
  * max_inflight on the way.
  */
 void load_check(struct load *l);
+/* Limits and backends against the roles that are served. */
+void load_roles(struct load *l);
 /*
  * Gives each limit what the tiers say of it, and reads the files of values
  * that tiers name. After load_check, which makes the hasher.

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "config/file.h"
 #include "config/places.h"
+#include "config/roles.h"
 #include "config/secret.h"
 
 bool
@@ -290,7 +291,8 @@ load_check(struct load *l)
 	check_shared(l);
 	for (size_t i = 0; i < l->config->n_limits; i++)
 		check_limit(l, i);
-	if (l->config->n_backends == 0)
+	if (l->config->n_backends == 0 &&
+	    roles_has(&l->config->gateway, CONFIG_ROLE_RESPONDER))
 		finding_error(&l->findings, &file,
 		    "there is no [backend NAME] to pass requests to");
 	for (size_t i = 0; i < l->config->n_backends; i++)

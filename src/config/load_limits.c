@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "config/roles.h"
+
 /* RATE that a limit can come under, and where it was written. */
 struct written {
 	const struct rates *rates;
@@ -273,13 +275,24 @@ most_rates(const struct load *l, size_t at)
 	return most;
 }
 
+/* backend: NULL for an authorizer, which has none. */
+static bool
+can_apply(const struct config_limit *limit, enum config_role role,
+    const char *backend)
+{
+	if (limit->role != CONFIG_ROLE_ANY && limit->role != role)
+		return false;
+	return limit->backend == NULL ||
+	    (backend != NULL && strcmp(limit->backend, backend) == 0);
+}
+
 /*
  * One question to the store holds at most CONFIG_RATES_MAX checks. Which
  * limits can meet on one request is not decided here: those of no backend
  * and those of the same one are taken to.
  */
 static void
-check_sum_of_rates(struct load *l, const char *backend)
+check_sum_of_rates(struct load *l, enum config_role role, const char *backend)
 {
 	size_t sum = 0;
 
@@ -287,19 +300,38 @@ check_sum_of_rates(struct load *l, const char *backend)
 		const struct config_limit *limit = &l->config->limit[i];
 		struct place place = load_place(l->limit[i], "rate");
 
-		if (limit->backend != NULL &&
-		    strcmp(limit->backend, backend) != 0)
+		if (!can_apply(limit, role, backend))
 			continue;
 		sum += most_rates(l, i);
 		if (sum <= CONFIG_RATES_MAX)
 			continue;
-		finding_error(&l->findings, &place,
-		    "with this the limits for [backend %s] have %zu rates "
-		    "together; at most %d can be (name the backend of limits "
-		    "that are for one alone)",
-		    backend, sum, CONFIG_RATES_MAX);
+		if (backend == NULL)
+			finding_error(&l->findings, &place,
+			    "with this the limits for an authorizer have %zu "
+			    "rates together; at most %d can be",
+			    sum, CONFIG_RATES_MAX);
+		else
+			finding_error(&l->findings, &place,
+			    "with this the limits for [backend %s] have %zu "
+			    "rates together; at most %d can be (name the "
+			    "backend of limits that are for one alone)",
+			    backend, sum, CONFIG_RATES_MAX);
 		return;
 	}
+}
+
+static void
+check_sums_of_rates(struct load *l)
+{
+	const struct config *c = l->config;
+
+	if (roles_has(&c->gateway, CONFIG_ROLE_AUTHORIZER))
+		check_sum_of_rates(l, CONFIG_ROLE_AUTHORIZER, NULL);
+	if (!roles_has(&c->gateway, CONFIG_ROLE_RESPONDER))
+		return;
+	for (size_t i = 0; i < c->n_backends; i++)
+		check_sum_of_rates(
+		    l, CONFIG_ROLE_RESPONDER, c->backend[i].name);
 }
 
 void
@@ -320,6 +352,5 @@ load_limits(struct load *l)
 		check_align(l, at);
 		check_outage(l, at);
 	}
-	for (size_t i = 0; i < l->config->n_backends; i++)
-		check_sum_of_rates(l, l->config->backend[i].name);
+	check_sums_of_rates(l);
 }

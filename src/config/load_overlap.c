@@ -110,7 +110,7 @@ bool
 load_is_wider(const struct source_section *a, const struct source_section *b)
 {
 	static const char *const narrowing[] = { "host", "path", "method",
-		"client", "header", "query", "backend", "except_path",
+		"client", "header", "query", "backend", "role", "except_path",
 		"except_method", "except_client" };
 
 	for (size_t i = 0; i < sizeof(narrowing) / sizeof(narrowing[0]); i++) {

@@ -180,6 +180,8 @@ sense_of_threads(struct load *l)
 {
 	struct place place = load_place_in(l, OPTION_gateway, "threads");
 
+	if (l->config->n_backends == 0)
+		return;
 	if (l->config->gateway.threads == 1)
 		finding_warning(&l->findings, &place,
 		    "with fewer than 3, one backend that hangs keeps "

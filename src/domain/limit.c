@@ -46,6 +46,8 @@ is_exempt(const struct config_limit *l, const struct subject *s)
 static bool
 applies(const struct config_limit *l, const struct subject *s)
 {
+	if (l->role != CONFIG_ROLE_ANY && l->role != s->role)
+		return false;
 	if (l->backend != NULL &&
 	    (s->backend == NULL ||
 		!str_eq(str_of(l->backend), str_of(s->backend->name))))

@@ -47,6 +47,18 @@ read_script_path(struct subject *s, struct arena *arena)
 	    (info.len == 0 || s->info_path.p != NULL);
 }
 
+/*
+ * An authorizer is told neither SCRIPT_NAME nor PATH_INFO (FastCGI 1.0, 6.3):
+ * what was asked for is the only path there is.
+ */
+static bool
+knows_no_script(const struct subject *s)
+{
+	return s->role == CONFIG_ROLE_AUTHORIZER &&
+	    params_get(s->params, STR("SCRIPT_NAME")).len == 0 &&
+	    params_get(s->params, STR("PATH_INFO")).len == 0;
+}
+
 static size_t
 host_length(struct str host)
 {
@@ -169,12 +181,17 @@ choose_backend(const struct subject *s, const struct config *config)
 }
 
 bool
-subject_read(struct subject *s, const struct params *params,
-    const struct config *config, struct arena *arena)
+subject_read(struct subject *s, enum config_role role,
+    const struct params *params, const struct config *config,
+    struct arena *arena)
 {
 	struct str uri = params_get(params, STR("REQUEST_URI"));
 
-	*s = (struct subject){ .params = params, .arena = arena };
+	*s = (struct subject){
+		.role = role,
+		.params = params,
+		.arena = arena,
+	};
 	s->method =
 	    arena_copy(arena, params_get(params, STR("REQUEST_METHOD")));
 	s->host = read_host(params, arena);
@@ -183,10 +200,13 @@ subject_read(struct subject *s, const struct params *params,
 	s->path = uri.len == 0 ? s->script_path : canonical(uri, arena);
 	if (s->method.p == NULL || s->host.p == NULL || s->path.p == NULL)
 		return false;
+	if (knows_no_script(s))
+		s->script_path = s->path;
 	if (!read_client(s, &config->gateway, arena))
 		return false;
 	if (config->gateway.trusted_proxies.n == 0)
 		proxy_watch(params);
-	s->backend = choose_backend(s, config);
+	if (role == CONFIG_ROLE_RESPONDER)
+		s->backend = choose_backend(s, config);
 	return true;
 }

@@ -16,12 +16,13 @@
 #include "pure/params.h"
 
 struct subject {
+	enum config_role role; /* RESPONDER or AUTHORIZER */
 	const struct params *params;
 	struct arena *arena; /* the request's */
 	struct str method;
 	struct str host;        /* lower case, no port */
 	struct str path;        /* canonical, of REQUEST_URI */
-	struct str script_path; /* canonical, SCRIPT_NAME + PATH_INFO */
+	struct str script_path; /* the same of SCRIPT_NAME + PATH_INFO */
 	struct str info_path;   /* canonical, PATH_INFO alone; len 0: none */
 	bool has_peer;
 	struct address peer;    /* REMOTE_ADDR */
@@ -37,9 +38,10 @@ struct subject {
 	const struct config_backend *backend; /* NULL: none matches */
 };
 
-/* false: no memory. The backend is chosen too. */
-bool subject_read(struct subject *s, const struct params *params,
-    const struct config *config, struct arena *arena);
+/* false: no memory. A responder's backend is chosen too. */
+bool subject_read(struct subject *s, enum config_role role,
+    const struct params *params, const struct config *config,
+    struct arena *arena);
 /* GET includes HEAD. An m of NULL: any. */
 bool subject_has_method(const struct subject *s, const struct match *m);
 /*

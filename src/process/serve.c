@@ -291,11 +291,6 @@ run(struct server *s, struct config *config)
 	struct err err;
 	sigset_t signals;
 
-	if (config->n_backends == 0) {
-		err_set(
-		    &err, "%s: there is no [backend NAME] section", s->file);
-		return fail(&err, EXIT_CONFIG);
-	}
 	s->listeners = listeners_open(&config->gateway, &err);
 	if (s->listeners == NULL)
 		return fail(&err, EXIT_CONFIG);

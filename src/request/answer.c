@@ -134,6 +134,22 @@ answer_send(struct connection *c, int status, int64_t retry_us)
 	return next;
 }
 
+enum next
+answer_pass(struct connection *c)
+{
+	const struct request *r = c->request;
+	const struct decision *d = &r->decision;
+	struct buf text;
+	enum next next;
+
+	buf_init(&text);
+	reply_write_pass(&text, d->has_numbers ? &d->numbers : NULL,
+	    &r->generation->config->response.reply.numbers);
+	next = finish(c, 200, &text);
+	buf_release(&text);
+	return next;
+}
+
 static int
 refusal_status(const struct decision *d)
 {
@@ -193,7 +209,8 @@ answer_unknown_role(struct connection *c)
 	struct buf end;
 
 	log_event(LOG_LEVEL_WARN, "unknown_role",
-	    "a request of FastCGI role %u: only responder (1) is served",
+	    "a request of FastCGI role %u, which roles in [gateway] does not "
+	    "list",
 	    (unsigned)c->guard.role);
 	buf_init(&end);
 	fcgi_add_end(&end, c->guard.id, 0, FCGI_UNKNOWN_ROLE);

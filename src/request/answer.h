@@ -26,6 +26,8 @@ enum next {
 enum next answer_send(struct connection *c, int status, int64_t retry_us);
 /* The answer to a decision that does not pass: 429, 403 or 503. */
 enum next answer_refusal(struct connection *c);
+/* An authorizer's answer to one that does. */
+enum next answer_pass(struct connection *c);
 /* Answers a head that is too large to be read: there is no request. */
 enum next answer_too_large(struct connection *c, int *memfd);
 /* END_REQUEST with UNKNOWN_ROLE. */

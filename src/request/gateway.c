@@ -2,8 +2,10 @@
  * The story: a head comes in, the guard judges it and libfcgi reads it
  * (serve_head); its limits decide, and it is refused or let in
  * (tell_request); its body is taken (take_body), a place in its backend is
- * found, and it is relayed (relay_request). In between a connection is
- * parked; settle says where it goes when a chapter is over.
+ * found, and it is relayed (relay_request). To a web server that only asks
+ * whether it may go on, the decision is the whole story (authorize_request).
+ * In between a connection is parked; settle says where it goes when a chapter
+ * is over.
  */
 #include "request/gateway.h"
 
@@ -281,6 +283,30 @@ awaits_body(const struct config *config, const struct subject *subject)
 	return false;
 }
 
+static bool
+read_subject(struct request *r)
+{
+	return subject_read(&r->subject, r->role, &r->params,
+		   r->generation->config, &r->arena) ||
+	    err_set(&r->error, "out of memory");
+}
+
+/*
+ * The web server asks whether it may serve a request: there is no backend,
+ * and no STDIN is awaited. What comes all the same is thrown away, by the
+ * guard if the connection is kept.
+ */
+static enum next
+authorize_request(struct gateway *g, struct connection *c)
+{
+	struct request *r = c->request;
+
+	if (!read_subject(r))
+		return answer_send(c, 500, ANSWER_NO_RETRY);
+	decide(g, r);
+	return passes(&r->decision) ? answer_pass(c) : answer_refusal(c);
+}
+
 /* A request with a whole head: decide, then refuse it or take it in. */
 static enum next
 tell_request(struct gateway *g, struct connection *c)
@@ -293,10 +319,8 @@ tell_request(struct gateway *g, struct connection *c)
 	/* A body that came with its head is no reason to drain anything. */
 	if (body == BODY_MORE)
 		body = body_feed(&r->body, &config->gateway, &c->in);
-	if (!subject_read(&r->subject, &r->params, config, &r->arena)) {
-		err_set(&r->error, "out of memory");
+	if (!read_subject(r))
 		return answer_send(c, 500, ANSWER_NO_RETRY);
-	}
 	r->undecided = awaits_body(config, &r->subject);
 	if (!r->undecided)
 		decide(g, r);
@@ -321,6 +345,8 @@ begin_request(struct gateway *g, struct kit *kit, struct connection *c)
 		    "a head could not be read: out of memory");
 		return NEXT_CLOSE;
 	}
+	if (c->request->role == CONFIG_ROLE_AUTHORIZER)
+		return authorize_request(g, c);
 	return tell_request(g, c);
 }
 

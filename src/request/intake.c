@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "config/roles.h"
 #include "request/request.h"
 
 #define HEAD_READ      16384
@@ -31,6 +32,8 @@ void
 intake_expect(struct connection *c, const struct config_gateway *gateway)
 {
 	c->guard.max_bytes = gateway->max_head_bytes;
+	c->guard.responder = roles_has(gateway, CONFIG_ROLE_RESPONDER);
+	c->guard.authorizer = roles_has(gateway, CONFIG_ROLE_AUTHORIZER);
 	c->drain_max_bytes = drain_bound(gateway);
 	c->head_deadline_us = clock_mono_us() + gateway->head_timeout_us;
 }

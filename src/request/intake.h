@@ -10,7 +10,7 @@
 #include "request/body.h"
 #include "request/connection.h"
 
-/* Of the next head: its bounds and its deadline. */
+/* Of the next head: its bounds, its deadline, the roles it may ask for. */
 void intake_expect(struct connection *c, const struct config_gateway *gateway);
 /* Feeds the guard and sends its answers; *gone: the peer went away. */
 enum guard_verdict intake_head(struct connection *c, bool *gone);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
+#include "pure/fcgi_record.h"
 
 static void
 request_free(struct request *r)
@@ -31,6 +32,8 @@ request_new(const struct guard *guard, struct generation *generation,
 	r->stores = stores;
 	r->id = guard->id;
 	r->keep = guard->keep;
+	r->role = guard->role == FCGI_AUTHORIZER ? CONFIG_ROLE_AUTHORIZER
+						 : CONFIG_ROLE_RESPONDER;
 	r->started_us = clock_mono_us();
 	body_init(&r->body, guard->id);
 	r->front =
@@ -107,6 +110,8 @@ log_request(const struct request *r, int status)
 	log_str(&line, "method", r->subject.method);
 	log_str(&line, "host", r->subject.host);
 	log_str(&line, "path", r->subject.path);
+	if (r->role == CONFIG_ROLE_AUTHORIZER)
+		log_text(&line, "role", "authorizer");
 	if (r->told_id.len > 0)
 		log_str(&line, "request_id", r->told_id);
 	log_numbers(&line, &r->decision);

@@ -26,6 +26,7 @@ struct request {
 	const struct stores *stores;
 	uint16_t id;
 	bool keep; /* the web server keeps the connection */
+	enum config_role role;
 	struct front *front;
 	struct params params; /* gone once an answer was sent */
 	struct subject subject;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "config/option.h"
+#include "config/roles.h"
 #include "config_text.h"
 
 #define S  INT64_C(1000000)
@@ -27,6 +28,8 @@ test_defaults(void **state)
 	assert_int_equal(g->peer_uids.n, 0);
 	assert_null(g->user);
 	assert_null(g->group);
+	assert_true(roles_has(g, CONFIG_ROLE_RESPONDER));
+	assert_false(roles_has(g, CONFIG_ROLE_AUTHORIZER));
 	assert_int_equal(g->threads, 64);
 	assert_int_equal(g->max_connections, 4096);
 	assert_int_equal(g->ipv4_prefix, 32);
@@ -60,6 +63,7 @@ test_defaults(void **state)
 	assert_null(l->match.method);
 	assert_int_equal(l->client.n, 0);
 	assert_null(l->backend);
+	assert_int_equal(l->role, CONFIG_ROLE_ANY);
 	assert_int_equal(l->key.n, 1);
 	assert_int_equal(l->key.part[0].alternative[0].source, KEY_CLIENT);
 	assert_int_equal(l->missing_key, CONFIG_MISSING_UNSET);

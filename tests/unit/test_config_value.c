@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include "config/roles.h"
 #include "config_text.h"
 
 /* One faulty option in a section that is good but for it. */
@@ -37,6 +38,13 @@ test_gateway(void **state)
 	static const char path[] =
 	    "unix: takes an absolute path of at most 107 bytes";
 	static const struct fault table[] = {
+		{ "roles = cgi", "`cgi` is none of responder, authorizer" },
+		{ "roles = none", "`none` is none of responder, authorizer" },
+		{ "roles = Responder",
+		    "`Responder` is none of responder, authorizer" },
+		{ "roles = responder,", "`` is none of responder, authorizer" },
+		{ "roles = authorizer, authorizer",
+		    "`authorizer` is named twice" },
 		{ "threads = 0", "must be 1 to 1024" },
 		{ "threads = 1025", "must be 1 to 1024" },
 		{ "threads = -1", "`-1` is no whole number" },
@@ -261,6 +269,7 @@ test_values(void **state)
 	c = load_good("[gateway]\n"
 		      "listen = unix:/run/s.sock, 127.0.0.1:9000,[::1]:9001\n"
 		      "socket_mode = 0600\nuser = root\npeer_uids = 33, root\n"
+		      "roles = authorizer , responder\n"
 		      "max_head = 9000\nmax_body = 2t\nspool_total = 0\n"
 		      "shutdown_timeout = 0\nhead_timeout = 1500ms\n"
 		      "[store]\naddress = redis://h:1/2\nprefix = p\n"
@@ -271,7 +280,7 @@ test_values(void **state)
 		      "key = header:X-A+path\nscope = local\n"
 		      "known_keys = @keys\n"
 		      "on_outage = deny\nmessage = Wait, please.\n"
-		      "backend = default\n"
+		      "backend = default\nrole = responder\n"
 		      "[backend default]\ntype = cgi\n"
 		      "root = /usr/../etc\nenv = LANG,TZ\n"
 		      "interpreter = .sh=/bin/sh\nqueue = 0\n"
@@ -290,6 +299,8 @@ test_values(void **state)
 	assert_string_equal(c->gateway.user, "root");
 	assert_int_equal(c->gateway.peer_uids.n, 2);
 	assert_string_equal(c->gateway.peer_uids.at[1], "root");
+	assert_true(roles_has(&c->gateway, CONFIG_ROLE_RESPONDER));
+	assert_true(roles_has(&c->gateway, CONFIG_ROLE_AUTHORIZER));
 	assert_int_equal(c->gateway.max_head_bytes, 9000);
 	assert_int_equal(c->gateway.max_body_bytes, INT64_C(2) << 40);
 	assert_int_equal(c->gateway.spool_total_bytes, 0);
@@ -315,8 +326,9 @@ test_values(void **state)
 	assert_int_equal(c->limit[0].on_outage, CONFIG_OUTAGE_DENY);
 	assert_string_equal(c->limit[0].message, "Wait, please.");
 	assert_string_equal(c->limit[0].backend, "default");
+	assert_int_equal(c->limit[0].role, CONFIG_ROLE_RESPONDER);
 	assert_string_equal(c->limit[0].file, "t.ini");
-	assert_int_equal(c->limit[0].line, 14);
+	assert_int_equal(c->limit[0].line, 15);
 	assert_int_equal(c->backend[0].type, CONFIG_BACKEND_CGI);
 	assert_string_equal(c->backend[0].root, "/etc");
 	assert_int_equal(c->backend[0].env.n, 2);

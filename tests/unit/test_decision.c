@@ -365,7 +365,8 @@ decide(const struct row *row, struct decision *d)
 	buf_release(&text);
 	start_fake(&shared, row->shared, row->out == OUT);
 	start_fake(&local, row->local, false);
-	assert_true(subject_read(&subject, &params, config, &arena));
+	assert_true(subject_read(
+	    &subject, CONFIG_ROLE_RESPONDER, &params, config, &arena));
 	memset(d, 0x5a, sizeof(*d));
 	decision_make(d, config, &stores, &subject, &arena);
 	return config;

@@ -32,7 +32,8 @@ begin(struct rig *r, const char *limits)
 	r->stores = (struct stores){ store_memory_new(100),
 		store_memory_new(100), &r->config->store };
 	r->params = params_of("REMOTE_ADDR=192.0.2.1", &arena);
-	assert_true(subject_read(&r->subject, &r->params, r->config, &arena));
+	assert_true(subject_read(
+	    &r->subject, CONFIG_ROLE_RESPONDER, &r->params, r->config, &arena));
 }
 
 static void

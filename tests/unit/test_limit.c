@@ -34,13 +34,14 @@ struct outcome {
 
 /* What the first limit of a configuration makes of a request. */
 static struct outcome
-prepare(const struct config *config, const char *params_text)
+prepare_as(
+    enum config_role role, const struct config *config, const char *params_text)
 {
 	struct params params = params_of(params_text, &arena);
 	struct outcome o = { .n = 99 };
 	struct subject subject;
 
-	assert_true(subject_read(&subject, &params, config, &arena));
+	assert_true(subject_read(&subject, role, &params, config, &arena));
 	o.state = limit_prepare(&config->limit[0], &config->store, &subject,
 	    &arena, o.check, STORE_CHECKS_MAX, &o.n);
 	if (o.state != LIMIT_CHECKED)
@@ -48,9 +49,15 @@ prepare(const struct config *config, const char *params_text)
 	return o;
 }
 
+static struct outcome
+prepare(const struct config *config, const char *params_text)
+{
+	return prepare_as(CONFIG_ROLE_RESPONDER, config, params_text);
+}
+
 /* The same for options of a [limit a]. */
 static struct outcome
-prepare_with(const char *options, const char *params)
+prepare_for(enum config_role role, const char *options, const char *params)
 {
 	struct buf text;
 	struct config *config;
@@ -58,15 +65,21 @@ prepare_with(const char *options, const char *params)
 
 	buf_init(&text);
 	buf_addf(&text,
-	    STORE "[limit a]\n%s\n" BACKEND
-		  "[backend api]\naddress = 127.0.0.1:1\npath = /api/*\n",
-	    options);
+	    "[gateway]\nroles = responder%s\n" STORE "[limit a]\n%s\n" BACKEND
+	    "[backend api]\naddress = 127.0.0.1:1\npath = /api/*\n",
+	    role == CONFIG_ROLE_AUTHORIZER ? ", authorizer" : "", options);
 	buf_add_char(&text, '\0');
 	config = load_warned(text.p);
-	o = prepare(config, params);
+	o = prepare_as(role, config, params);
 	buf_release(&text);
 	config_unref(config);
 	return o;
+}
+
+static struct outcome
+prepare_with(const char *options, const char *params)
+{
+	return prepare_for(CONFIG_ROLE_RESPONDER, options, params);
 }
 
 struct row {
@@ -323,6 +336,42 @@ test_names(void **state)
 	}
 }
 
+/* The role of FastCGI that a limit is for. */
+static void
+test_roles(void **state)
+{
+	static const struct {
+		const char *options;
+		bool of_responder;
+		bool of_authorizer;
+	} rows[] = {
+		{ R, true, true },
+		{ R "role = responder", true, false },
+		{ R "role = authorizer", false, true },
+		{ R "role = authorizer\npath = /x", false, false },
+		/* An authorizer has one path, and that is both forms. */
+		{ R "path = /", false, false },
+		{ R "path = /a/*", true, true },
+		{ R "except_path = /a/*", true, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows) * 2; i++) {
+		bool authorizer = i % 2 != 0;
+		struct outcome o = prepare_for(
+		    authorizer ? CONFIG_ROLE_AUTHORIZER : CONFIG_ROLE_RESPONDER,
+		    rows[i / 2].options,
+		    authorizer ? IP "REQUEST_URI=/a/b"
+			       : IP "REQUEST_URI=/a/b\nSCRIPT_NAME=/s");
+
+		assert_int_equal(o.state,
+		    (authorizer ? rows[i / 2].of_authorizer
+				: rows[i / 2].of_responder)
+			? LIMIT_CHECKED
+			: LIMIT_SKIPPED);
+	}
+}
+
 static struct str
 name_of(const char *options, const char *params)
 {
@@ -477,7 +526,8 @@ test_form(void **state)
 		snprintf(params_text, sizeof(params_text), "%sREQUEST_URI=%s\n",
 		    rows[i].type, rows[i].uri);
 		params = params_of(params_text, &arena);
-		assert_true(subject_read(&s, &params, config, &arena));
+		assert_true(subject_read(
+		    &s, CONFIG_ROLE_RESPONDER, &params, config, &arena));
 		assert_int_equal(
 		    limit_awaits_body(&config->limit[0], &s), rows[i].awaits);
 		assert_false(limit_awaits_body(&config->limit[1], &s));
@@ -683,7 +733,8 @@ test_room(void **state)
 	size_t n;
 
 	(void)state;
-	assert_true(subject_read(&s, &params, config, &arena));
+	assert_true(
+	    subject_read(&s, CONFIG_ROLE_RESPONDER, &params, config, &arena));
 	for (size_t room = 0; room <= 3; room++) {
 		memset(check, 0x5a, sizeof(check));
 		assert_int_equal(
@@ -786,7 +837,8 @@ test_instead(void **state)
 	size_t n;
 
 	(void)state;
-	assert_true(subject_read(&subject, &params, c, &arena));
+	assert_true(
+	    subject_read(&subject, CONFIG_ROLE_RESPONDER, &params, c, &arena));
 	assert_int_equal(limit_prepare_instead(&c->limit[0], &c->store,
 			     &subject, &arena, check, STORE_CHECKS_MAX, &n),
 	    LIMIT_CHECKED);
@@ -804,6 +856,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_applies),
+		TEST(test_roles),
 		TEST(test_names),
 		TEST(test_tags),
 		TEST(test_same_tags),

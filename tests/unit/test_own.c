@@ -61,7 +61,8 @@ name_in_request(const struct config *config, const char *params_text)
 	struct subject subject;
 	size_t n;
 
-	assert_true(subject_read(&subject, &params, config, &arena));
+	assert_true(subject_read(
+	    &subject, CONFIG_ROLE_RESPONDER, &params, config, &arena));
 	assert_int_equal(limit_prepare(&config->limit[0], &config->store,
 			     &subject, &arena, check, STORE_CHECKS_MAX, &n),
 	    LIMIT_CHECKED);

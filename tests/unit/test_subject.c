@@ -10,15 +10,22 @@
 static struct arena arena;
 
 static struct subject
-read_with(const struct config *config, const char *text)
+read_as(enum config_role role, const struct config *config, const char *text)
 {
 	struct params *params = arena_alloc(&arena, sizeof(*params));
 	struct subject s;
 
 	*params = params_of(text, &arena);
-	assert_true(subject_read(&s, params, config, &arena));
+	assert_true(subject_read(&s, role, params, config, &arena));
 	assert_ptr_equal(s.params, params);
+	assert_int_equal(s.role, role);
 	return s;
+}
+
+static struct subject
+read_with(const struct config *config, const char *text)
+{
+	return read_as(CONFIG_ROLE_RESPONDER, config, text);
 }
 
 static int
@@ -287,6 +294,40 @@ test_default_is_last(void **state)
 	config_unref(config);
 }
 
+/*
+ * An authorizer is told neither SCRIPT_NAME nor PATH_INFO: no second form of
+ * the path is made up for it, and it has no backend.
+ */
+static void
+test_authorizer(void **state)
+{
+	static const struct {
+		const char *params;
+		const char *path;
+		const char *script_path;
+	} table[] = {
+		{ "REQUEST_URI=//a/%62?c\n", "/a/b", "/a/b" },
+		{ "REQUEST_URI=/a\nSCRIPT_NAME=\nPATH_INFO=\n", "/a", "/a" },
+		{ "", "/", "/" },
+		/* One that is told them goes by them. */
+		{ "REQUEST_URI=/a/b\nSCRIPT_NAME=/a\n", "/a/b", "/a" },
+		{ "REQUEST_URI=/a/b\nPATH_INFO=/b\n", "/a/b", "/b" },
+		{ "SCRIPT_NAME=/a\nPATH_INFO=/b\n", "/a/b", "/a/b" },
+	};
+	struct config *config = load_good(CONFIG BACKEND);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct subject s =
+		    read_as(CONFIG_ROLE_AUTHORIZER, config, table[i].params);
+
+		expect_str(s.path, str_of(table[i].path));
+		expect_str(s.script_path, str_of(table[i].script_path));
+		assert_null(s.backend);
+	}
+	config_unref(config);
+}
+
 /* A head may be large; the text is the request's own. */
 static void
 test_own_copies(void **state)
@@ -307,7 +348,8 @@ test_own_copies(void **state)
 	params[at + 60000] = '\0';
 	arena_init(&other);
 	p = params_of(params, &other);
-	assert_true(subject_read(&s, &p, config, &arena));
+	assert_true(
+	    subject_read(&s, CONFIG_ROLE_RESPONDER, &p, config, &arena));
 	arena_release(&other); /* as libfcgi frees its params */
 	assert_int_equal(s.path.len, 60001);
 	expect_str(s.method, STR("GET"));
@@ -330,6 +372,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_backend, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    test_default_is_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_authorizer, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    test_own_copies, setup, teardown),
 	};

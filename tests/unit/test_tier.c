@@ -16,7 +16,8 @@ count_for(const struct config *config, size_t limit, const char *text)
 	const struct rates *rates;
 	struct subject subject;
 
-	assert_true(subject_read(&subject, &params, config, &arena));
+	assert_true(subject_read(
+	    &subject, CONFIG_ROLE_RESPONDER, &params, config, &arena));
 	rates = tier_rates(&config->limit[limit], &subject);
 	if (rates->kind == RATES_UNLIMITED)
 		return 0;
