@@ -12,6 +12,7 @@ error_log = {log}
 [www]
 listen = {listen}
 listen.backlog = 511
+listen.mode = 0666
 {who}
 pm = static
 pm.max_children = {children}

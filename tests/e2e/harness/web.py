@@ -23,9 +23,19 @@ index-file.names = ( "hello.cgi" )
 fastcgi.server = (
 {handlers}
 )
+{more}
 """
 HANDLER = '"{ext}" => (( "socket" => "{socket}", "check-local" => "disable" ))'
 EXTENSIONS = (".cgi", ".php", ".py")
+OWN = """\
+server.modules += ( "mod_rewrite", "mod_cgi" )
+url.rewrite-if-not-file = ( "^/rewritten" => "/env.php" )
+cgi.assign = ( ".cgi" => "" )
+"""
+# Asked before anything is served, files too.
+AUTHORIZER = """\
+"/" => (( "host" => "{host}", "port" => {port}, "mode" => "authorizer",
+    "check-local" => "disable" ))"""
 
 APACHE = """\
 ServerRoot "{place}"
@@ -48,7 +58,22 @@ DocumentRoot "{root}"
 <Directory />
     Require all granted
 </Directory>
-ProxyPass "/" "unix:{socket}|fcgi://localhost{root}/" {options}
+{handling}
+"""
+PASS = 'ProxyPass "/" "unix:{socket}|fcgi://localhost{root}/" {options}'
+# Files are Apache's own; a subrequest asks nobody a second time.
+ASK = """\
+LoadModule authz_user_module {modules}/mod_authz_user.so
+LoadModule authnz_fcgi_module {modules}/mod_authnz_fcgi.so
+<FilesMatch "\\.php$">
+    SetHandler "proxy:unix:{socket}|fcgi://localhost/"
+</FilesMatch>
+AuthnzFcgiDefineProvider authn sluice fcgi://{host}:{port}/
+<If "%{{IS_SUBREQ}} == 'false'">
+    AuthnzFcgiCheckAuthnProvider sluice RequireBasicAuth Off \\
+        UserExpr "%{{reqenv:NONE}}" DefaultUser anybody
+    Require valid-user
+</If>
 """
 
 
@@ -65,13 +90,23 @@ class LogFile:
 
 
 class Lighttpd(LogFile, process.Process):
-    def __init__(self, place, socket, root=APPS, name="lighttpd", stream=0):
+    def __init__(self, place, socket, root=APPS, name="lighttpd", stream=0,
+                 authorizer=None):
+        """
+        socket: who serves scripts. authorizer: the (host, port) of who is
+        asked first; then socket is for .php alone, .cgi is lighttpd's own.
+        """
         self.port = process.free_port()
-        handlers = ",\n".join(
-            HANDLER.format(ext=e, socket=socket) for e in EXTENSIONS)
+        extensions = (".php",) if authorizer else EXTENSIONS
+        handlers = [HANDLER.format(ext=e, socket=socket) for e in extensions]
+        more = ""
+        if authorizer:
+            host, port = authorizer
+            handlers.append(AUTHORIZER.format(host=host, port=port))
+            more = OWN
         config = place.write(name + ".conf", LIGHTTPD.format(
             port=self.port, root=root, place=place.path, name=name,
-            handlers=handlers, stream=stream))
+            handlers=",\n".join(handlers), stream=stream, more=more))
         super().__init__(
             place, name, [shutil.which("lighttpd", path=SBIN), "-D", "-f",
                           config])
@@ -79,14 +114,22 @@ class Lighttpd(LogFile, process.Process):
 
 
 class Apache(LogFile, process.Process):
-    def __init__(self, place, socket, root=APPS, name="apache", reuse=False):
+    def __init__(self, place, socket, root=APPS, name="apache", reuse=False,
+                 authorizer=None):
+        """
+        socket: who serves everything. authorizer: the (host, port) of who is
+        asked first; then socket is for .php alone, all else is a file.
+        """
         self.port = process.free_port()
         modules = glob.glob("/usr/lib*/apache2/modules")[0]
+        host, port = authorizer or (None, None)
+        handling = (ASK if authorizer else PASS).format(
+            socket=socket, root=root, host=host, port=port, modules=modules,
+            options="enablereuse=on" if reuse else "")
         who = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""
         config = place.write(name + ".conf", APACHE.format(
             place=place.path, name=name, port=self.port, modules=modules,
-            who=who, root=root, socket=socket,
-            options="enablereuse=on" if reuse else ""))
+            who=who, root=root, handling=handling))
         super().__init__(
             place, name,
             [shutil.which("apache2", path=SBIN), "-DFOREGROUND", "-f",
