@@ -63,7 +63,7 @@ local function conclude(key, law, take, limit, p, q, r, s, wait, t, a, b, c, d)
 	if take then
 		write(key, pack_bytes(law.format, a, b, c), end_ms)
 	elseif r > 0 then
-		give_ttl(key, end_ms)
+		give_ttl(key, end_ms, law == bucket)
 	end
 	if limit then
 		reply[filled] = pack_bytes(ALL_FIGURES, wait, remaining, next,

@@ -274,9 +274,13 @@ local function write(key, value, end_ms)
 	end
 end
 
--- A key found without a TTL would never go (a stranger's PERSIST).
-local function give_ttl(key, end_ms)
-	if redis.call('PTTL', key) == -1 then
+-- For a key that is not written now. Without a TTL it would never go (a
+-- stranger's PERSIST), and tokens that were taken by a larger N would be back
+-- before they are by this one.
+local function give_ttl(key, end_ms, of_tokens)
+	local left = redis.call('PTTL', key)
+	if left == -1 or
+		of_tokens and left >= 0 and left < end_ms - now_ms then
 		redis.call('PEXPIRE', key, end_ms + 1 - now_ms)
 	end
 end

@@ -316,7 +316,7 @@ local function make_wide()
 		if take then
 			law.write(k, end_ms)
 		elseif k.r > 0 then
-			give_ttl(k.key, end_ms)
+			give_ttl(k.key, end_ms, k.base == bucket)
 		end
 		if k.penalty and k.r > 0 then
 			keep_penalty(k)

@@ -146,22 +146,49 @@ keep_penalty(struct store_memory *m, const struct store_check *c,
 		keep(m, c, w, i, e, a);
 }
 
+/*
+ * Tokens that were taken by a larger N come back later than was said then.
+ * (What waits in a leaky bucket has been told when it may go.)
+ */
+static void
+outlast(struct store_memory *m, const struct store_check *c, uint64_t hash,
+    const struct verdict *v, int64_t now_us)
+{
+	struct table *t = shards_table(&m->shards, hash);
+	struct entry *e = table_find(t, c->key, (unsigned)hash);
+	struct state s;
+	int64_t end_us;
+
+	if (e == NULL || c->check.algorithm != ALGORITHM_TOKEN_BUCKET)
+		return;
+	s = *table_state(e);
+	end_us = algorithm_end(&c->check, &s, now_us);
+	if (end_us > table_end_us(e))
+		table_keep(t, e, &s, end_us,
+		    full_until(&c->check, &s, v, now_us), now_us);
+}
+
 static void
 conclude(struct store_memory *m, const struct store_question *q, struct work *w,
     bool allowed, struct store_answer *a)
 {
 	for (size_t i = 0; i < q->n; i++) {
 		const struct store_check *c = &q->check[i];
+		struct verdict *v = &a->verdict[i];
 
 		if (c->check.cost == 0)
 			continue;
-		if (a->verdict[i].kind == VERDICT_REFUSED)
-			keep_penalty(m, c, w, i, a);
-		else if (allowed || c->check.observe)
+		if (v->kind == VERDICT_ALLOWED &&
+		    (allowed || c->check.observe)) {
 			commit(m, c, w, i, a);
+			continue;
+		}
+		if (v->kind == VERDICT_REFUSED)
+			keep_penalty(m, c, w, i, a);
 		else
 			algorithm_peek(&c->check, state_of(m, c, w->hash[i]),
-			    a->taken_us, &a->verdict[i]);
+			    a->taken_us, v);
+		outlast(m, c, w->hash[i], v, a->taken_us);
 	}
 }
 

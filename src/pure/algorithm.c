@@ -192,6 +192,15 @@ algorithm_peek(const struct check *check, const struct state *state,
 	lay_penalty(verdict, penalty_left(check, state, now_us));
 }
 
+int64_t
+algorithm_end(
+    const struct check *check, const struct state *state, int64_t now_us)
+{
+	struct standing at = { 0 };
+
+	return stand(check, state, now_us, &at)->end(check, &at);
+}
+
 /* What is out goes before what was taken comes in. */
 static bool
 keep_log(const struct check *c, struct state *s, const struct state *after)

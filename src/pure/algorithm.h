@@ -43,6 +43,9 @@ void algorithm_forget(struct state *state);
  */
 void algorithm_peek(const struct check *check, const struct state *state,
     int64_t now_us, struct verdict *verdict);
+/* The time after which what is kept is worth nothing, by the rate of now. */
+int64_t algorithm_end(
+    const struct check *check, const struct state *state, int64_t now_us);
 /* What a verdict calls the limit: the units that an untouched count has. */
 int64_t algorithm_limit(const struct check *check);
 /* A cost above it never passes. */

@@ -12,7 +12,8 @@ from conftest import (
     record, request,
 )
 
-HOUR = 3600 * 10**6
+MINUTE = 60 * 10**6
+HOUR = 60 * MINUTE
 ALL = [SLIDING, FIXED, BUCKET]
 
 
@@ -107,6 +108,33 @@ def test_B01_a_key_without_a_ttl_is_given_one(check, db, algorithm):
     db.persist("k2")
     check(["k2"], request(record(algorithm, 2, HOUR, burst=2)))
     assert 0 < db.pttl("k2") <= 2 * HOUR // 1000 + 100
+
+
+@pytest.mark.parametrize("more", [{}, {"penalty_us": 1000}, {"own_at": 0}],
+                         ids=["plain", "penalty", "own"])
+def test_B10_a_refusal_by_a_smaller_n_outlives_the_ttl_of_the_larger(
+    check, db, more
+):
+    """10 units a minute are back in a minute; 1 a minute in ten."""
+    keys = ["k", "k:%s" % "".join(more)][: 1 + len(more)]
+
+    def bucket(count, cost=1):
+        now, result = check(keys, request(record(
+            BUCKET, count, MINUTE, burst=10, cost=cost, **more)))
+        return (now + result[3]) // 1000
+
+    bucket(10, cost=10)
+    assert 59000 < db.pttl("k") <= 60100
+    whole = bucket(1)
+    assert 590000 < db.pttl("k") <= 600100
+    assert whole <= db.pexpiretime("k") <= whole + 100
+    # And one that asks for nothing, or is refused again, changes nothing.
+    before = db.pexpiretime("k")
+    bucket(1, cost=0)
+    bucket(1)
+    assert db.pexpiretime("k") == before
+    bucket(10)
+    assert db.pexpiretime("k") == before
 
 
 @pytest.mark.parametrize("algorithm", ALL)

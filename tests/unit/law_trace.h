@@ -213,6 +213,21 @@ take(struct trace *t, size_t i, struct str slot)
 		hold(t, i, slot);
 }
 
+/* With a smaller N tokens come back later than they were to. */
+static void
+outlast(struct law_limit *l, int64_t now_us)
+{
+	const struct check *c = &l->check;
+	int64_t end_us;
+
+	if (!l->changes || c->algorithm != ALGORITHM_TOKEN_BUCKET ||
+	    c->cost == 0 || l->oracle.n == 0)
+		return;
+	end_us = oracle_end_us(c, &l->oracle, now_us, l->verdict.full_us);
+	if (end_us > l->gone_us)
+		l->gone_us = end_us;
+}
+
 static void
 judge(struct trace *t, const struct store_question *q,
     const struct store_answer *a, const bool *allows, const bool *taken)
@@ -226,6 +241,8 @@ judge(struct trace *t, const struct store_question *q,
 			t->latest_us = seen_us;
 		if (taken[i])
 			take(t, i, q->check[i].slot);
+		else
+			outlast(l, t->now_us);
 		trace_fail(t, i,
 		    oracle_judge_figures(
 			&l->check, &l->oracle, t->now_us, &l->verdict));

@@ -86,12 +86,49 @@ test_settled_by_the_same_clock(void **state)
 	store->ops->free(store);
 }
 
+/*
+ * B10: ten tokens a minute were back in a minute; one a minute is back in
+ * ten, and so is what was taken before.
+ */
+static void
+test_a_smaller_n_lasts_longer(void **state)
+{
+	const int64_t minute_us = 60000000;
+	struct store *store = store_memory_new(100);
+	struct store_check c = { .key = str_of("key"),
+		.check = { .algorithm = ALGORITHM_TOKEN_BUCKET,
+		    .count = 10,
+		    .period_us = minute_us,
+		    .burst = 10,
+		    .cost = 10 } };
+	struct store_question q = { &c, 1 };
+	struct store_answer a;
+
+	(void)state;
+	trace_clock_us = LAW_EARLIER;
+	store->ops->ask(store, &q, &a);
+	assert_int_equal(a.verdict[0].full_us, minute_us);
+	c.check.count = 1;
+	for (int i = 1; i < 10; i++) {
+		store->ops->ask(store, &q, &a);
+		assert_int_equal(a.verdict[0].kind, VERDICT_REFUSED);
+		assert_int_equal(a.verdict[0].full_us, (11 - i) * minute_us);
+		trace_clock_us += minute_us;
+		store->ops->maintain(store);
+	}
+	trace_clock_us = LAW_EARLIER + 10 * minute_us;
+	store->ops->maintain(store);
+	assert_int_equal(store_memory_count(store), 0);
+	store->ops->free(store);
+}
+
 int
 main(void)
 {
 	const char *given = getenv("SEED");
-	struct CMUnitTest tests[LAW_KINDS + 1] = {
-		[LAW_KINDS] = cmocka_unit_test(test_settled_by_the_same_clock)
+	struct CMUnitTest tests[LAW_KINDS + 2] = {
+		[LAW_KINDS] = cmocka_unit_test(test_settled_by_the_same_clock),
+		cmocka_unit_test(test_a_smaller_n_lasts_longer),
 	};
 
 	for (size_t i = 0; i < LAW_KINDS; i++)
