@@ -14,6 +14,7 @@ from conftest import (
 
 MINUTE = 60 * 10**6
 HOUR = 60 * MINUTE
+NOW = 1_790_000_000_123_457
 ALL = [SLIDING, FIXED, BUCKET]
 
 
@@ -110,6 +111,20 @@ def test_B01_a_key_without_a_ttl_is_given_one(check, db, algorithm):
     assert 0 < db.pttl("k2") <= 2 * HOUR // 1000 + 100
 
 
+def test_B11_a_bucket_in_use_is_kept(check, db):
+    """Its time is counted from its last use: an hour more for each unit."""
+    now, result = check(["k"], request(record(BUCKET, 10, 10 * HOUR)))
+    first = db.pexpiretime("k")
+    for n in range(1, 10):
+        check(["k"], request(record(BUCKET, 10, 10 * HOUR)))
+        moved = db.pexpiretime("k") - first
+        assert abs(moved - n * HOUR // 1000) < 100
+    # Refusals are no use.
+    before = db.pexpiretime("k")
+    assert check(["k"], request(record(BUCKET, 10, 10 * HOUR)))[1][0] > 0
+    assert db.pexpiretime("k") == before
+
+
 @pytest.mark.parametrize("more", [{}, {"penalty_us": 1000}, {"own_at": 0}],
                          ids=["plain", "penalty", "own"])
 def test_B10_a_refusal_by_a_smaller_n_outlives_the_ttl_of_the_larger(
@@ -185,6 +200,55 @@ def test_readonly_is_an_error_of_the_request(check, db):
     finally:
         db.execute_command("REPLICAOF", "NO", "ONE")
     assert isinstance(reply[1], redis.ResponseError)
+
+
+def test_B27_no_unit_is_lost_up_to_2_53(check_at, db):
+    most = 2**53 - 1
+
+    def ask(key, cost, **law):
+        return check_at([key], request(record(cost=cost, **law)), NOW)[1]
+
+    whole = {"algorithm": FIXED, "count": most, "period_us": HOUR}
+    assert ask("f", most - 2, **whole)[:2] == [0, 2]
+    assert ask("f", 1, **whole)[:2] == [0, 1]
+    assert ask("f", 2, **whole)[1] == 1
+    assert ask("f", 1, **whole)[:2] == [0, 0]
+    assert ask("f", 1, **whole)[1] == 0
+    assert struct.unpack("<dd", db.get("f"))[1] == most
+    # A thousand years of tokens: their sum, times and waits are exact too.
+    slow = {"algorithm": BUCKET, "count": 1, "period_us": 366 * 24 * HOUR,
+            "burst": most // (366 * 24 * HOUR)}
+    full = slow["burst"] * slow["period_us"]
+    assert ask("b", slow["burst"], **slow)[2:] == [slow["period_us"], full]
+    assert ask("b", 1, **slow)[0] == slow["period_us"]
+    assert struct.unpack("<ddd", db.get("b")) == (NOW, 0, slow["period_us"])
+
+
+def test_B28_what_comes_back_has_its_microseconds(check_at, db):
+    """7 a second, and one is missing: 142857.1 us."""
+    ask = request(record(BUCKET, 7, 10**6, burst=1))
+    assert check_at(["k"], ask, NOW)[1] == [0, 0, 142858, 142858]
+    assert check_at(["k"], ask, NOW + 1)[1] == [142857, 0, 142857, 142857]
+    reply = db.evalsha(check_at.sha, 1, "k", ask, NOW + 2)
+    assert all(isinstance(part, bytes) for part in reply)
+
+
+def test_B29_B30_the_two_parts_of_the_time_are_added(db, check):
+    """As they come from TIME, without zeros in front of them."""
+    text = (
+        "local redis = { call = function() return ARGV end }\n%s"
+        "return string.format('%%.0f', now_us())"
+    ) % (ROOT / "lua/now.lua").read_text()
+    seen = [
+        int(db.eval(text, 0, seconds, microseconds))
+        for seconds, microseconds in [
+            ("1790000000", "5"), ("1790000000", "70"),
+            ("1790000000", "100000"), ("1790000000", "999999"),
+            ("1790000001", "0")]]
+    assert seen == [1790000000 * 10**6 + n
+                    for n in (5, 70, 100000, 999999, 10**6)]
+    # And with the server's own: no whole seconds.
+    assert any(check([], b"")[0] % 10**6 for _ in range(3))
 
 
 def test_no_requests_only_tell_the_time(check):

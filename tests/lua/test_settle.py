@@ -94,6 +94,25 @@ def test_a_bucket_in_debt_fills_in_time(check_at, settle_at, db):
     assert check_at(["k"], request(bucket()), now + 5 * 10**6)[1][0] == 0
 
 
+def test_B09_the_key_of_a_debt_lasts_until_it_is_paid(check, settle, db):
+    """4/4h, burst 4: 8 units come back in 8 hours, not in 4."""
+    def bucket(**more):
+        return record(BUCKET, 4, 4 * HOUR, **more)
+
+    now = check(["k"], request(bucket(cost=4)))[0]
+    paid = (now + 8 * HOUR) // 1000
+    settle(["k"], settlement(now, bucket(cost=4)))
+    assert paid <= db.pexpiretime("k") <= paid + 100
+    assert check(["k"], request(bucket()))[1][0] > 4 * HOUR
+    assert paid <= db.pexpiretime("k") <= paid + 100
+    db.persist("k")
+    check(["k"], request(bucket()))
+    assert paid <= db.pexpiretime("k") <= paid + 100
+    # What is given back shortens it.
+    settle(["k"], settlement(now, bucket(cost=-1)))
+    assert abs(db.pexpiretime("k") - paid + HOUR // 1000) < 100
+
+
 def test_a_charge_goes_to_the_window_of_its_check(check_at, settle_at, db):
     """Sliding, 10 s: from the bucket before, half faded, half is left."""
     now = 10**15

@@ -13,6 +13,7 @@ from conftest import (
 
 SECOND = 10**6
 HOUR = 3600 * SECOND
+HOLD = 15 * SECOND  # a slot, if nobody renews it
 NOW = 1_790_000_000_000_000
 ALL = ["log", "leaky", "slots", "calendar"]
 
@@ -164,6 +165,45 @@ def test_entries_of_one_microsecond_are_all_counted(check_at, db):
     assert remaining(check_at(["k"], request(one("log", 9)), NOW)[1]) == 1
 
 
+@pytest.mark.parametrize("law", ["log", "slots"])
+def test_B13_what_is_out_denies_nobody(check_at, law):
+    """Nothing has come meanwhile that would have cleared it away."""
+    for i in range(5):
+        held = request(one(law, 5, HOLD, slot=b"%d" % i))
+        assert check_at(["k"], held, NOW)[1][0] == 0
+    ask = request(one(law, 5, HOLD, slot=b"new"))
+    assert check_at(["k"], ask, NOW + HOLD - 1)[1][0] > 0
+    assert check_at(["k"], ask, NOW + HOLD)[1][:2] == [0, 4]
+
+
+@pytest.mark.parametrize("law", ["log", "slots"])
+def test_B27_times_are_kept_to_the_microsecond(check_at, db, law):
+    odd = NOW + 123_457
+    ask = [request(one(law, 1, HOLD, slot=b"%d" % i)) for i in range(2)]
+    assert check_at(["k"], ask[0], odd)[1][0] == 0
+    times = [score for _, score in db.zrange("k", 0, -1, withscores=True)]
+    assert max(times) == odd + (HOLD if law == "slots" else 0)
+    assert check_at(["k"], ask[1], odd + HOLD - 1)[1][0] > 0
+    assert check_at(["k"], ask[1], odd + HOLD)[1][0] == 0
+
+
+def test_B37_a_slot_is_held_by_the_clock_of_the_server(check, db):
+    """What the gateway sends has no time in it: its clock may be wrong."""
+    def server_us():
+        seconds, microseconds = db.time()
+        return seconds * 10**6 + microseconds
+
+    before = server_us()
+    for i in range(3):
+        check(["k"], request(one("slots", 3, slot=b"%d" % i)))
+    renew = Script(db, "renew.lua")
+    assert renew(["k"], names(b"0")) == 1
+    after = server_us()
+    held = db.zrange("k", 0, -1, withscores=True)
+    assert {name for name, _ in held} == {b"0", b"1", b"2"}
+    assert all(before <= until - HOLD <= after for _, until in held)
+
+
 def test_a_log_forgets_what_is_out(check_at, db):
     for i in range(500):
         check_at(["k"], request(one("log", 10, SECOND)), NOW + i * 60_000)
@@ -215,11 +255,29 @@ def test_a_renewal_puts_back_what_was_lost(check, db):
     assert db.get("text") == b"x"
 
 
-def test_a_clock_set_back_frees_no_slot(check_at):
-    check_at(["k"], request(one("slots", 1, slot=b"a")), NOW)
-    ask = request(one("slots", 1, slot=b"b"))
-    for back in 1, HOUR:
-        assert check_at(["k"], ask, NOW - back)[1][0] > 0
+@pytest.mark.parametrize("law", ALL + [SLIDING, FIXED, BUCKET], ids=str)
+def test_B32_a_clock_set_back_gives_nothing_and_takes_nothing(
+    check_at, db, law
+):
+    def ask(now, cost=1, slot=b"a"):
+        if law in ALL:
+            check = one(law, 3, cost=cost, slot=slot)
+        else:
+            check = record(law, 3, HOUR, burst=3, cost=cost)
+        return check_at(["k"], request(check), now)[1]
+
+    assert ask(NOW, slot=b"a")[:2] == [0, 2]
+    for back in 1, SECOND, HOUR, 1000 * HOUR:
+        assert ask(NOW - back, cost=0)[1] == 2
+    assert ask(NOW - SECOND, slot=b"b")[:2] == [0, 1]
+    assert ask(NOW - 1000 * HOUR, slot=b"c")[:2] == [0, 0]
+    full = db.dump("k")
+    for back in 1, SECOND, HOUR, 1000 * HOUR:
+        refused = ask(NOW - back, slot=b"d")
+        assert refused[0] > 0 and refused[1] == 0
+    assert db.dump("k") == full
+    # Nor is there anything to make up for, once it is where it was.
+    assert ask(NOW, cost=0)[1] == 0
 
 
 @pytest.mark.parametrize(

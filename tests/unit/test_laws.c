@@ -86,6 +86,56 @@ test_settled_by_the_same_clock(void **state)
 	store->ops->free(store);
 }
 
+static int64_t
+left_of(struct store *store, struct store_check c)
+{
+	struct store_answer a;
+
+	c.check.cost = 0;
+	store->ops->maintain(store);
+	store->ops->ask(store, &(struct store_question){ &c, 1 }, &a);
+	return a.verdict[0].remaining;
+}
+
+/*
+ * B09, B11: a bucket is kept for as long as it is not full, counted from
+ * its last use, and from what it owes.
+ */
+static void
+test_a_bucket_is_kept(void **state)
+{
+	const int64_t minute_us = 60000000;
+	struct store *store = store_memory_new(100);
+	struct store_check c = { .key = str_of("key"),
+		.check = { .algorithm = ALGORITHM_TOKEN_BUCKET,
+		    .count = 4,
+		    .period_us = 4 * minute_us,
+		    .burst = 4,
+		    .cost = 2 } };
+	struct store_question q = { &c, 1 };
+	struct store_answer a;
+
+	(void)state;
+	trace_clock_us = LAW_EARLIER;
+	for (int i = 0; i < 9; i++) {
+		store->ops->ask(store, &q, &a);
+		assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
+		trace_clock_us += 2 * minute_us - 1;
+		assert_int_equal(left_of(store, c), 3);
+	}
+	store->ops->ask(store, &q, &a);
+	store->ops->settle(
+	    store, &(struct store_settlement){ c, a.taken_us, 4 }, 1);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(left_of(store, c), i < 3 ? 0 : i - 3);
+		trace_clock_us += minute_us;
+	}
+	trace_clock_us += minute_us;
+	assert_int_equal(left_of(store, c), 4);
+	assert_int_equal(store_memory_count(store), 0);
+	store->ops->free(store);
+}
+
 /*
  * B10: ten tokens a minute were back in a minute; one a minute is back in
  * ten, and so is what was taken before.
@@ -126,8 +176,9 @@ int
 main(void)
 {
 	const char *given = getenv("SEED");
-	struct CMUnitTest tests[LAW_KINDS + 2] = {
+	struct CMUnitTest tests[LAW_KINDS + 3] = {
 		[LAW_KINDS] = cmocka_unit_test(test_settled_by_the_same_clock),
+		cmocka_unit_test(test_a_bucket_is_kept),
 		cmocka_unit_test(test_a_smaller_n_lasts_longer),
 	};
 
