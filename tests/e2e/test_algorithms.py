@@ -1,33 +1,13 @@
 """Every algorithm from a configuration to an answer."""
 
-import threading
 import time
 
 import pytest
 
 from harness import fcgi
+from harness.application import Holding
 from harness.deadline import SCALE, until
 from harness.recipes import MEMORY, by_key, fastcgi, together
-
-
-class Holding:
-    """Holds /hold until told to go; answers the rest at once."""
-
-    def __init__(self):
-        self.go = threading.Event()
-        self.inside = 0
-        self.most = 0
-        self.lock = threading.Lock()
-
-    def __call__(self, request):
-        if request.param("REQUEST_URI") == "/hold":
-            with self.lock:
-                self.inside += 1
-                self.most = max(self.most, self.inside)
-            self.go.wait(30.0)
-            with self.lock:
-                self.inside -= 1
-        request.answer("ok")
 
 
 @pytest.fixture(scope="module")
