@@ -48,6 +48,34 @@ def test_73_memory_is_flat_over_thousands_of_requests(gateway):
     assert gateway.memory_kb() - before < 512
 
 
+def test_B95_no_key_leaves_anything_in_the_process(farm):
+    """Allowed and refused, in Redis and, up to max_keys, in this process."""
+    gateway = farm.gateway({
+        "store": {"address": farm.redis().address, "timeout": "5s",
+                  "max_keys": 500},
+        "log": {"access": "off"},
+        "limit shared": by_key("1/1h"),
+        "limit near": {"rate": "1/1h", "scope": "local"},
+        "backend never": {**fastcgi(farm.application()), "path": "/never"},
+    })
+
+    def many(first, count):
+        statuses = set()
+        with gateway.connect() as conn:
+            for n in range(first, first + count):
+                items = script(
+                    "/nowhere", headers=key("%01000d" % n),
+                    client="10.%d.%d.7" % (n // 250, n % 250))
+                for _ in range(2):
+                    statuses.add(conn.ask(items, keep=True).status)
+        assert statuses == {404, 429}
+
+    many(0, 2000)
+    before = gateway.memory_kb()
+    many(2000, 10000)
+    assert gateway.memory_kb() - before < 512
+
+
 def test_answers_of_every_kind_keep_the_connection(gateway):
     with gateway.connect() as conn:
         assert conn.ask(script("/ok.php", headers=key("kinds")),
