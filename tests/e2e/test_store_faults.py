@@ -94,6 +94,81 @@ def test_one_bad_key_does_not_spoil_its_batch(farm, redis):
     client.delete(name)
 
 
+def keep_busy(redis):
+    """A script of somebody else's that does not end."""
+    client = redis.client()
+    client.config_set("lua-time-limit", 1)
+
+    def run():
+        with pytest.raises(Exception):
+            redis.client().eval("while true do end", 0)
+
+    def is_busy():
+        try:
+            client.ping()
+        except Exception as error:
+            return "busy running" in str(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    until(is_busy, 5.0, "it to be busy")
+    return thread
+
+
+def new_password(redis):
+    client = redis.client()
+    client.config_set("requirepass", "new")
+    client.execute_command("CLIENT", "KILL", "TYPE", "normal")
+
+
+def wrong_type(redis):
+    for name in redis.client().scan_iter("sluice:{*"):
+        redis.client().delete(name)
+        redis.client().lpush(name, "not a count")
+
+
+FAULTS = {
+    "stopped": lambda redis: redis.freeze(),
+    "killed": lambda redis: redis.kill(),
+    "full": lambda redis: redis.client().config_set("maxmemory", 1),
+    "a replica": lambda redis: redis.client().execute_command(
+        "REPLICAOF", "127.0.0.1", "1"),
+    "no rights": lambda redis: redis.client().execute_command(
+        "ACL", "SETUSER", "default", "-eval", "-evalsha"),
+    "no password": new_password,
+    "busy": keep_busy,
+    "wrong type": wrong_type,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_B79_B80_no_fault_of_the_store_is_a_500(farm, redis, fault):
+    """Nor does it let all pass: each limit has the answer that it says."""
+    store = {"timeout": "1s", "breaker_failures": "1"}
+    gateway = start(farm, redis, store, **{
+        "limit allow": fixed("5/1h", path="/allow"),
+        "limit deny": fixed("5/1h", path="/deny", on_outage="deny"),
+        "limit local": fixed("5/1h", path="/local", on_outage="local",
+                             outage_rate="2/1h"),
+    })
+    for uri in ("/allow", "/deny", "/local"):
+        assert ask(gateway, uri=uri).limit[0] == 5
+    thread = FAULTS[fault](redis)
+    try:
+        wanted = {"/allow": [200] * 9, "/deny": [503] * 9,
+                  "/local": [200] * 2 + [429] * 7}
+        for uri, statuses in wanted.items():
+            got = [ask(gateway, uri=uri) for _ in range(9)]
+            assert [g.status for g in got] == statuses
+            assert all(g.complete for g in got)
+    finally:
+        if fault == "busy":
+            redis.client().execute_command("SCRIPT", "KILL")
+            thread.join(10.0)
+        if fault not in ("killed", "stopped"):
+            redis.restart()
+
+
 @pytest.mark.parametrize("fault", ["wrong", "absent"])
 def test_B83_wrong_password(farm, fault):
     redis = farm.redis(options=["--requirepass", "right"])
@@ -105,7 +180,8 @@ def test_B83_wrong_password(farm, fault):
         assert ask(gateway, "p").limit == (None, None, None)
     assert "password" in gateway.log.find(OUTAGE)[0]["msg"]
     assert "right" not in gateway.log.text()
-    # It does not hammer: a few tries, not hundreds.
+    # One line, and it does not hammer: a few tries, not hundreds.
+    assert len(gateway.log.find(OUTAGE)) == 1
     client = redis.client(password="right")
     assert client.info("stats")["total_connections_received"] < 20
     # And finds out by itself when the password is right.
