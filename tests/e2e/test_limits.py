@@ -76,7 +76,7 @@ def test_two_rates_of_one_limit_each_count(gateway):
     assert got.limit[:2] == (1, 0)
 
 
-def test_deny_and_unlimited(gateway):
+def test_B34_deny_and_unlimited_are_words(gateway):
     assert ask(gateway, "/denied").status == 429
     got = ask(gateway, "/free")
     assert (got.status, got.limit) == (200, (None, None, None))

@@ -126,6 +126,7 @@ def test_a_secret_key_comes_by_standard_input(gateway, clean):
     (("set", "two", "", "5,6"), "empty"),
 ], ids=str)
 def test_what_is_refused(gateway, redis, clean, arguments, said):
+    """B34: 0 is no count; who is to have none has a tier that says deny."""
     assert said in refused(gateway, *arguments)
     assert redis.client().keys("*:own") == []
 

@@ -119,6 +119,7 @@ def test_set_and_unset_are_in_force_at_once(check, db):
 @pytest.mark.parametrize("value", [
     "", "x", "0", "-1", "1.5", "nan", "inf", "1e300", ",9", "9x", b"\xff"])
 def test_what_is_no_count_is_none(check, db, value):
+    """B34: 0 is none."""
     db.set("own", value)
     result = check(["k", "own"], request(one("fixed")))[1]
     assert result[:2] == [0, 4] or value == ",9"

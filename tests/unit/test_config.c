@@ -104,7 +104,7 @@ print(void (*printer)(FILE *))
 
 static char *shipped;
 
-/* The sample as it is shipped; the tests start in the checkout. */
+/* B105: the sample as it is shipped; the tests start in the checkout. */
 static void
 test_shipped_file(void **state)
 {
@@ -116,25 +116,71 @@ test_shipped_file(void **state)
 	free(text);
 }
 
-/* What an option can not be without. */
+/* What an option, or one of its values, can not be without. */
 static const char *
-companion(const struct option *o)
+companion(const struct option *o, const char *value)
 {
 	static const struct {
+		enum option_section section;
 		const char *key;
+		const char *value; /* NULL: any */
 		const char *text;
 	} table[] = {
-		{ "align", "algorithm = fixed_window\n" },
-		{ "timezone", "algorithm = fixed_window\nalign = calendar\n" },
-		{ "delay_max", "algorithm = leaky_bucket\n" },
-		{ "outage_rate", "on_outage = local\n" },
+		{ OPTION_limit, "algorithm", "concurrency", "rate = 1\n" },
+		{ OPTION_limit, "status", "503",
+		    "rate = 1\nalgorithm = concurrency\n" },
+		{ OPTION_limit, "on_outage", "local",
+		    "rate = 1/m\noutage_rate = 1/m\n" },
+		{ OPTION_limit, "align", NULL,
+		    "rate = 1/m\nalgorithm = fixed_window\n" },
+		{ OPTION_limit, "timezone", NULL,
+		    "rate = 1/m\nalgorithm = fixed_window\n"
+		    "align = calendar\n" },
+		{ OPTION_limit, "delay_max", NULL,
+		    "rate = 1/m\nalgorithm = leaky_bucket\n" },
+		{ OPTION_limit, "outage_rate", NULL,
+		    "rate = 1/m\non_outage = local\n" },
+		{ OPTION_limit, "rate", NULL, "" },
+		{ OPTION_limit, NULL, NULL, "rate = 1/m\n" },
+		{ OPTION_backend, "type", "cgi", "root = /etc\n" },
+		{ OPTION_backend, "run_timeout", NULL,
+		    "type = cgi\nroot = /etc\n" },
+		{ OPTION_backend, "address", NULL, "" },
+		{ OPTION_backend, NULL, NULL, "address = unix:/a\n" },
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++)
-		if (o->section == OPTION_limit &&
-		    strcmp(o->key, table[i].key) == 0)
+		if (o->section == table[i].section &&
+		    (table[i].key == NULL ||
+			strcmp(o->key, table[i].key) == 0) &&
+		    (table[i].value == NULL ||
+			strcmp(value, table[i].value) == 0))
 			return table[i].text;
 	return "";
+}
+
+/* A whole configuration that says so of an option, and little else. */
+static void
+write_option(const struct option *o, const char *value)
+{
+	struct buf text;
+
+	buf_init(&text);
+	buf_addf(&text, "[gateway]\n");
+	if (o->section == OPTION_gateway)
+		buf_addf(&text, "%s = %s\n", o->key, value);
+	else
+		buf_addf(&text, "[%s%s]\n%s = %s\n%s",
+		    option_section_name(o->section),
+		    option_section_is_named(o->section) ? " default" : "",
+		    o->key, value, companion(o, value));
+	if (o->section != OPTION_backend)
+		buf_addf(&text, "%s", BACKEND);
+	if (o->section != OPTION_store)
+		buf_addf(&text, "%s", STORE);
+	buf_add_char(&text, '\0');
+	write_file("t.ini", str_of(text.p));
+	buf_release(&text);
 }
 
 /* What is commented out in the sample is taken too, a line at a time. */
@@ -146,45 +192,76 @@ test_examples(void **state)
 	setenv("SLUICE_KEY_SECRET", "b", 1);
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option *o = &option_table[i];
-		const char *value = o->preset != NULL ? o->preset : o->example;
-		struct buf text, reports;
+		struct buf reports;
 
 		/* These have to be there, or need their like. */
 		if (o->kind == OPTION_SECRET_FILE || o->kind == OPTION_FILE ||
 		    o->kind == OPTION_VALUES_FILE ||
 		    o->kind == OPTION_INCLUDE || strcmp(o->key, "root") == 0 ||
-		    strcmp(o->key, "run_timeout") == 0 ||
 		    strcmp(o->key, "env") == 0 ||
 		    strcmp(o->key, "interpreter") == 0 ||
 		    o->section == OPTION_tier)
 			continue;
-		buf_init(&text);
-		buf_addf(&text, "[gateway]\n%s%s%s\n",
-		    o->section == OPTION_gateway ? o->key : "",
-		    o->section == OPTION_gateway ? " = " : "",
-		    o->section == OPTION_gateway ? value : "");
-		if (o->section != OPTION_gateway)
-			buf_addf(&text, "[%s%s]\n%s = %s\n",
-			    option_section_name(o->section),
-			    option_section_is_named(o->section) ? " default"
-								: "",
-			    o->key, value);
-		if (o->section == OPTION_limit && strcmp(o->key, "rate") != 0)
-			buf_addf(&text, "rate = 1/m\n%s", companion(o));
-		if (o->section == OPTION_backend &&
-		    strcmp(o->key, "address") != 0)
-			buf_addf(&text, "address = unix:/a\n");
-		if (o->section != OPTION_backend)
-			buf_addf(&text, "%s", BACKEND);
-		if (o->section != OPTION_store)
-			buf_addf(&text, "%s", STORE);
-		buf_add_char(&text, '\0');
-		write_file("t.ini", str_of(text.p));
+		write_option(o, o->preset != NULL ? o->preset : o->example);
 		config_unref(load_file(&reports));
 		assert_string_equal(reports.p, "");
 		buf_release(&reports);
-		buf_release(&text);
 	}
+}
+
+/* Warned of at the most. */
+static void
+expect_taken(const struct option *o, const char *value)
+{
+	struct buf reports;
+	struct config *config;
+
+	write_option(o, value);
+	config = load_file(&reports);
+	if (config == NULL)
+		fail_msg("%s = %s: %s", o->key, value, reports.p);
+	config_unref(config);
+	buf_release(&reports);
+}
+
+static void
+expect_bound_taken(const struct option *o, int64_t bound)
+{
+	struct buf value;
+
+	buf_init(&value);
+	option_print_number(&value, o->kind, bound);
+	buf_add_char(&value, '\0');
+	expect_taken(o, value.p);
+	buf_release(&value);
+}
+
+/* B105: each word and bound that is documented may be written. */
+static void
+test_documented_values(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < option_count; i++) {
+		const struct option *o = &option_table[i];
+		struct str words = str_of(o->words);
+
+		while (words.len > 0) {
+			struct str word = str_cut(&words, ' ');
+			char value[64];
+
+			snprintf(value, sizeof(value), "%.*s", STR_ARG(word));
+			expect_taken(o, value);
+			n++;
+		}
+		if (o->high > o->low) {
+			expect_bound_taken(o, o->low);
+			expect_bound_taken(o, o->high);
+			n += 2;
+		}
+	}
+	assert_in_range(n, 90, 1000);
 }
 
 static void
@@ -314,6 +391,7 @@ main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_shipped_file),
 		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_documented_values),
 		cmocka_unit_test(test_list_of_options),
 		cmocka_unit_test(test_restarts),
 		cmocka_unit_test(test_references),

@@ -406,7 +406,7 @@ test_sum_of_rates(void **state)
 	buf_release(&text);
 }
 
-/* What can never refuse. */
+/* B102: what can never refuse. */
 static void
 test_overlap(void **state)
 {
@@ -448,6 +448,12 @@ test_overlap(void **state)
 		    "t.ini:6: [limit a] rate: warning: 100000/1h can never "
 		    "refuse: 10/1s of [limit a] always does first\n" },
 		{ BACKEND STORE "[limit a]\nrate = 10/1s, 1000/1h\n", "" },
+		/* an hour that lets through less than a minute */
+		{ BACKEND STORE "[limit a]\nrate = 500/1m, 100/1h\n",
+		    "t.ini:6: [limit a] rate: warning: 500/1m can never "
+		    "refuse: 100/1h of [limit a] always does first\n" },
+		{ TWO("100/1h", "500/1m"), B_NEVER("100/1h", "500/1m") },
+		{ TWO("100/1h", "50/1m"), "" },
 		/* only over the same key, requests, scope */
 		{ TWO("10/s\nkey = host", "99/s"), "" },
 		{ TWO("10/s\nscope = local", "99/s"), "" },

@@ -27,6 +27,32 @@ expect_rows(const struct row *table, size_t n)
 
 #define A "[limit a]\nrate = 10/1m\n"
 
+/* B34: wherever a rate is written, it lets something through or says deny. */
+static void
+test_no_rate_of_0(void **state)
+{
+	static const struct row table[] = {
+		{ "[limit a]\nrate = 0/1m\n",
+		    "t.ini:6: [limit a] rate: `0/1m`: `0` is no count; it is a "
+		    "whole number from 1 to 10^12\n" },
+		{ "[limit a]\nrate = 0\nalgorithm = concurrency\n",
+		    "t.ini:6: [limit a] rate: `0`: `0` is no count; it is a "
+		    "whole number from 1 to 10^12\n" },
+		{ A "on_outage = local\noutage_rate = 0/1m\n",
+		    "t.ini:8: [limit a] outage_rate: `0/1m`: `0` is no count; "
+		    "it is a whole number from 1 to 10^12\n" },
+		{ A "[tier t]\nwhen = client=10.0.0.0/8\na = 0/1m\n",
+		    "t.ini:9: [tier t] a: `0/1m`: `0` is no count; it is a "
+		    "whole number from 1 to 10^12\n" },
+		{ "[limit a]\nrate = deny\n", "" },
+		{ A "on_outage = local\noutage_rate = deny\n", "" },
+		{ A "[tier t]\nwhen = client=10.0.0.0/8\na = deny\n", "" },
+	};
+
+	(void)state;
+	expect_rows(table, COUNT(table));
+}
+
 static void
 test_costs(void **state)
 {
@@ -384,6 +410,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_rate_of_0),
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_algorithms),
 		cmocka_unit_test(test_calendar),

@@ -105,6 +105,7 @@ test_faults_of_names(void **state)
 		    "[backend NAME]\n" },
 		{ "[store]\nprefix = a\n[store]\ntimeout = 9s\n",
 		    "t.ini:3: duplicate section [store], first at t.ini:1\n" },
+		/* B71: two of one name would be one count. */
 		{ "[limit a]\nrate = 1/s\nscope = local\n[limit a]\n",
 		    "t.ini:4: duplicate section [limit a], first at "
 		    "t.ini:1\n" },

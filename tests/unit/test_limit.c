@@ -314,6 +314,8 @@ test_names(void **state)
 		{ "rate = 5/1m burst 9\nalgorithm = token_bucket", IP,
 		    "sluice:{192.0.2.1}:a:t60000" },
 		{ "rate = 9/1m\nkey = global", IP, "sluice:{global}:a:s60000" },
+		/* B10: a window is in the name, so that none outlives it. */
+		{ "rate = 5/1h", IP, "sluice:{192.0.2.1}:a:s3600000" },
 		/* N is in no name: it changes and the count stays. */
 		{ "rate = 9/1m", IP, "sluice:{192.0.2.1}:a:s60000" },
 		/* B62: one key for all of a /64. */
