@@ -50,6 +50,31 @@ def test_a_charge_adds(check, settle, db, algorithm):
     assert 0 < db.pttl("k") <= 2 * HOUR // 1000 + 100
 
 
+def test_B06_whatever_it_comes_to_a_window_ends_when_it_began_to(
+    check, settle, db
+):
+    """By units that differ, come back, and come to the same sum again."""
+    half = HOUR // 2
+    offset = (check([], b"")[0] - half) % HOUR  # half of it is over
+
+    def units(cost):
+        return record(FIXED, 90, HOUR, cost=cost, offset_us=offset)
+
+    now = check(["k"], request(units(3)))[0]
+    end = db.pexpiretime("k")
+    assert abs(end - (now + half) // 1000) < 1000
+    for cost in (3, -3, 1, -1, 5, -5, 3, -3, 2):
+        settle(["k"], settlement(now, units(cost)))
+        assert abs(db.pexpiretime("k") - end) < 100
+        check(["k"], request(units(abs(cost))))
+        assert abs(db.pexpiretime("k") - end) < 100
+    # All of it back, and it begins anew, with a time again.
+    settle(["k"], settlement(now, units(-90)))
+    assert not db.exists("k")
+    check(["k"], request(units(90)))
+    assert abs(db.pexpiretime("k") - end) < 100
+
+
 @pytest.mark.parametrize("algorithm", ALL)
 def test_a_charge_of_what_has_gone_goes_to_the_current(
     check, settle, db, algorithm
