@@ -167,3 +167,30 @@ def test_B85_what_was_let_in_is_what_redis_counts(farm, redis, php, algorithm):
         assert units(db, algorithm, name) == passed
     assert passed == 1 + 40 + 50
     db.flushall()
+
+
+def test_B92_what_the_scripts_write_is_in_redis_own_log(farm, php):
+    """And so at its replicas: read again after a crash, counts go on."""
+    redis = farm.redis(options=["--appendonly", "yes",
+                                "--appendfsync", "always"])
+    laws = ("fixed_window", "sliding_window", "token_bucket", "sliding_log")
+    gateway = farm.gateway(config(
+        {"address": redis.address, "timeout": "5s",
+         "breaker_cooldown": "200ms"},
+        php, {law: by_key("5/1d", law, path="/" + law) for law in laws}))
+    for law in laws:
+        assert [left(gateway, "/" + law, "b92") for _ in range(3)] == [
+            4, 3, 2]
+    lasts = {k: redis.client().pexpiretime(k)
+             for k in redis.client().scan_iter("sluice:{*")}
+    redis.restart()
+    until(lambda: left(gateway, "/fixed_window", "b92 again") is not None,
+          10.0, "a link")
+    for law in laws:
+        assert [ask(gateway, "/" + law, "b92").limit[:2] for _ in range(2)
+                ] == [(5, 1), (5, 0)]
+        assert ask(gateway, "/" + law, "b92").status == 429
+    client = redis.client()
+    assert len(lasts) == len(laws)
+    assert all(-100 <= client.pexpiretime(k) - at <= 2 * 86400 * 1000
+               for k, at in lasts.items())
