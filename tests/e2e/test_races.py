@@ -281,7 +281,7 @@ def hold(gateway, count):
     return conns
 
 
-def test_slots_of_a_killed_gateway_are_free_within_15_seconds(
+def test_B36_slots_of_a_killed_gateway_are_free_within_15_seconds(
         farm, doors, inside, redis):
     forget_slots(redis)
     dead = doors[0]
