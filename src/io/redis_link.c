@@ -28,11 +28,13 @@
  * making room for what it announces would take all there is.
  */
 #define ELEMENTS_MAX 65536
+#define BYTES_MAX    ((size_t)4 << 20)
 
 struct redis_link {
 	redisContext *context; /* NULL until connected; then owns fd */
 	int fd;                /* -1: none at the moment */
 	bool unsent;           /* commands are queued */
+	size_t reply_bytes;    /* that came since the last whole reply */
 	int64_t deadline_us;   /* for connecting, all addresses */
 	int64_t turn_us;       /* for the address being tried */
 	struct addrinfo *list; /* of a name */
@@ -288,26 +290,47 @@ broken(const struct redis_link *link, struct err *err)
 	return REDIS_BROKEN;
 }
 
+static bool
+read_in(struct redis_link *link)
+{
+	redisContext *context = link->context;
+	size_t had = context->reader->len;
+
+	if (redisBufferRead(context) != REDIS_OK)
+		return false;
+	link->reply_bytes += context->reader->len - had;
+	return true;
+}
+
+/* The time is looked at though something comes: it may never be all. */
 enum redis_progress
 redis_link_receive(struct redis_link *link, int64_t until_us,
     struct redis_reply **reply, struct err *err)
 {
 	void *got = NULL;
 
-	for (;;) {
+	for (bool has_read = false;; has_read = true) {
 		if (redisGetReplyFromReader(link->context, &got) != REDIS_OK)
 			return broken(link, err);
 		if (got != NULL) {
+			link->reply_bytes = 0;
 			*reply = got;
 			return REDIS_READY;
 		}
+		if (link->reply_bytes > BYTES_MAX) {
+			err_set(err,
+			    "the connection failed: a reply of more "
+			    "than 4 MB");
+			return REDIS_BROKEN;
+		}
 		if (!write_out(link))
 			return broken(link, err);
-		if (poll_until(link->fd,
+		if ((has_read && clock_mono_us() >= until_us) ||
+		    poll_until(link->fd,
 			link->unsent ? POLLIN | POLLOUT : POLLIN,
 			until_us) == 0)
 			return REDIS_NOT_YET;
-		if (redisBufferRead(link->context) != REDIS_OK)
+		if (!read_in(link))
 			return broken(link, err);
 	}
 }

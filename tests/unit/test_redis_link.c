@@ -159,6 +159,29 @@ test_nonsense(void **context)
 	    REDIS_BROKEN);
 }
 
+/* What it announces is not waited for, however long it goes on. */
+static void
+test_reply_without_end(void **context)
+{
+	struct peer *peer = *context;
+	char *piece = calloc(1, 65536);
+	enum redis_progress progress = REDIS_NOT_YET;
+	struct redis_reply *reply;
+	struct err err;
+	size_t sent = 0;
+
+	say(peer, "$2147483648\r\n");
+	while (progress == REDIS_NOT_YET && sent < 16 << 20) {
+		ssize_t n = send(peer->fd, piece, 65536, MSG_DONTWAIT);
+
+		sent += n > 0 ? (size_t)n : 0;
+		progress = redis_link_receive(peer->link, in(0), &reply, &err);
+	}
+	assert_int_equal(progress, REDIS_BROKEN);
+	assert_in_range(sent, 4 << 20, 5 << 20);
+	free(piece);
+}
+
 static void
 test_closed(void **context)
 {
@@ -314,6 +337,7 @@ main(void)
 		WITH_PEER(test_reply_in_pieces),
 		WITH_PEER(test_waits_no_longer_than_told),
 		WITH_PEER(test_nonsense),
+		WITH_PEER(test_reply_without_end),
 		WITH_PEER(test_closed),
 		WITH_PEER(test_b101_unasked),
 		WITH_PEER(test_large_command),
