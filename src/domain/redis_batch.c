@@ -37,7 +37,8 @@ redis_batch_item_fill(struct redis_batch_item *item,
 	    redis_script_put(&item->argument, &item->keys, name, q, taken_us);
 	if (name == REDIS_SCRIPT_CHECK)
 		for (size_t i = 0; i < q->n; i++)
-			item->limit[i] = algorithm_limit(&q->check[i].check);
+			item->bounds[i] =
+			    redis_script_bounds_of(&q->check[i].check);
 	item->own = 0;
 	for (size_t i = 0; i < item->n; i++)
 		if (q->check[i].own_key.p != NULL)
@@ -194,7 +195,7 @@ share_checks(struct redis_batch *batch, const struct redis_reply *reply)
 		if (item->name != REDIS_SCRIPT_CHECK)
 			continue;
 		own = redis_script_read(
-		    &reader, item->limit, item->n, &item->answer, &ok);
+		    &reader, item->bounds, item->n, &item->answer, &ok);
 		if (!ok) {
 			item->answer.status = STORE_OUT;
 			item->answer.reason = redis_trouble_broken.reason;

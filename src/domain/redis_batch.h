@@ -20,7 +20,7 @@ struct redis_batch_item {
 	struct buf keys; /* see redis_script_put */
 	size_t n_keys;
 	uint32_t own; /* to settle: a bit for each check with an own_key */
-	int64_t limit[STORE_CHECKS_MAX];
+	struct redis_script_bounds bounds[STORE_CHECKS_MAX];
 	struct buf argument;
 	struct store_answer answer;
 };

@@ -280,17 +280,29 @@ get_figures(struct str figures, int64_t value[6])
 	return true;
 }
 
-static bool
-read_verdict(
-    struct str figures, int64_t limit, struct verdict *v, const char **reason)
+struct redis_script_bounds
+redis_script_bounds_of(const struct check *check)
 {
-	int64_t value[6] = { 0, 0, 0, 0, 0, limit };
+	return (struct redis_script_bounds){
+		.limit = algorithm_limit(check),
+		.delay_us = check->algorithm == ALGORITHM_LEAKY_BUCKET
+		    ? check->delay_max_us
+		    : 0,
+	};
+}
+
+static bool
+read_verdict(struct str figures, const struct redis_script_bounds *bounds,
+    struct verdict *v, const char **reason)
+{
+	int64_t value[6] = { 0, 0, 0, 0, 0, bounds->limit };
 
 	if (!get_figures(figures, value))
 		return false;
 	/* What our scripts never say, whoever answers in their place. */
 	if (value[1] < 0 || value[1] > value[5] || value[2] < 0 ||
-	    value[3] < 0 || value[4] < 0 || value[0] < WAIT_NO_STATE)
+	    value[3] < 0 || value[4] < 0 || value[4] > bounds->delay_us ||
+	    value[0] < WAIT_NO_STATE)
 		return false;
 	*v = (struct verdict){
 		.kind = value[0] == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED,
@@ -310,7 +322,8 @@ read_verdict(
 }
 
 const struct redis_trouble *
-redis_script_read(struct redis_script_reader *r, const int64_t *limit, size_t n,
+redis_script_read(struct redis_script_reader *r,
+    const struct redis_script_bounds *bounds, size_t n,
     struct store_answer *answer, bool *ok)
 {
 	size_t count = redis_reply_count(r->reply);
@@ -335,7 +348,7 @@ redis_script_read(struct redis_script_reader *r, const int64_t *limit, size_t n,
 		*ok = r->at < count &&
 		    read_verdict(
 			redis_reply_string(redis_reply_at(r->reply, r->at++)),
-			limit[i], &answer->verdict[i], &answer->reason);
+			&bounds[i], &answer->verdict[i], &answer->reason);
 	return NULL;
 }
 

@@ -45,13 +45,21 @@ struct redis_script_reader {
 /* False when this is no reply of the script at all. */
 bool redis_script_read_begin(
     struct redis_script_reader *r, const struct redis_reply *reply);
+/* What the figures of a check can not go beyond, whoever answers. */
+struct redis_script_bounds {
+	int64_t limit; /* where the reply names none */
+	int64_t delay_us;
+};
+
+struct redis_script_bounds redis_script_bounds_of(const struct check *check);
 /*
- * The verdicts of the next question, which had n checks with these limits.
+ * The verdicts of the next question, which had n checks with these bounds.
  * Sets status, verdict, taken_us and reason. NULL, or what is wrong with
  * the server if that was its answer; malformed: *ok is false.
  */
 const struct redis_trouble *redis_script_read(struct redis_script_reader *r,
-    const int64_t *limit, size_t n, struct store_answer *answer, bool *ok);
+    const struct redis_script_bounds *bounds, size_t n,
+    struct store_answer *answer, bool *ok);
 
 /* Of n settled checks: the units cut off each, -1 for one that was lost. */
 bool redis_script_read_settled(
