@@ -1,0 +1,101 @@
+"""A peer that logs clients in as Redis does, and then says what it likes."""
+
+import os
+import socket
+import struct
+import threading
+
+NOW = 1.7e15  # microseconds; what its clock shows
+OK = b"+OK\r\n"
+
+
+def doubles(*figures):
+    """As the scripts pack them."""
+    return struct.pack("<%dd" % len(figures), *figures)
+
+
+def bulk(data):
+    return b"$%d\r\n%s\r\n" % (len(data), data)
+
+
+def array(*items):
+    return b"*%d\r\n" % len(items) + b"".join(items)
+
+
+def decision(*figures, now=NOW):
+    """What the script says of a request with one check."""
+    return array(bulk(doubles(now)), bulk(doubles(*figures)))
+
+
+class FakeRedis:
+    """Checks are answered with `say`, all other commands with `greet`.
+
+    Each is bytes, or a function that is given the socket to write to.
+    """
+
+    def __init__(self, place, say, greet=OK, name="fake"):
+        self.path = place / (name + ".s")
+        self.say = say
+        self.greet = greet
+        self.open = set()
+        self.lock = threading.Lock()
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.bind(self.path)
+        self.sock.listen(16)
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.thread.start()
+
+    @property
+    def address(self):
+        return "unix:" + self.path
+
+    def _accept(self):
+        while True:
+            try:
+                sock, _ = self.sock.accept()
+            except OSError:
+                return
+            with self.lock:
+                self.open.add(sock)
+            threading.Thread(
+                target=self._serve, args=(sock,), daemon=True).start()
+
+    def _serve(self, sock):
+        try:
+            with sock, sock.makefile("rb") as commands:
+                while self._serve_one(sock, commands):
+                    pass
+        except OSError:
+            pass  # the gateway has left, or the test has closed us
+        finally:
+            with self.lock:
+                self.open.discard(sock)
+
+    def _serve_one(self, sock, commands):
+        """False at the end of the connection."""
+        line = commands.readline()
+        if not line:
+            return False
+        words = []
+        for _ in range(int(line[1:])):
+            size = int(commands.readline()[1:])
+            words.append(commands.read(size + 2)[:-2])
+        is_check = words[0] == b"EVALSHA" and words[2] != b"0"
+        answer = self.say if is_check else self.greet
+        if callable(answer):
+            answer(sock)
+        else:
+            sock.sendall(answer)
+        return True
+
+    def stop(self):
+        self.sock.shutdown(socket.SHUT_RDWR)
+        self.sock.close()
+        self.thread.join(5.0)
+        with self.lock:
+            for sock in self.open:
+                try:
+                    sock.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+        os.unlink(self.path)
