@@ -26,11 +26,12 @@ enum target { TARGET_STDERR, TARGET_SYSLOG, TARGET_FILE };
 static struct {
 	pthread_rwlock_t lock; /* held to write while the target changes */
 	pthread_mutex_t turn;  /* of who writes to fd */
+	int64_t lost;          /* under turn: lines since the last written */
 	enum target target;
 	int fd;
 	char *path;
-} out = { PTHREAD_RWLOCK_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, TARGET_STDERR,
-	STDERR_FILENO, NULL };
+} out = { PTHREAD_RWLOCK_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, 0,
+	TARGET_STDERR, STDERR_FILENO, NULL };
 
 static _Atomic enum log_level wanted_level = LOG_LEVEL_INFO;
 static _Atomic enum log_format wanted_format = LOG_FORMAT_LOGFMT;
@@ -300,20 +301,52 @@ log_begin(struct log_line *line, enum log_level level, const char *event)
 	log_text(line, "event", event);
 }
 
+static void
+close_line(struct log_line *line)
+{
+	if (is_json())
+		line->text[line->len++] = '}';
+	line->text[line->len++] = '\n';
+}
+
 /*
  * A pipe that is ready takes a line whole (PIPE_BUF), if nobody else writes
- * in between: hence the lock.
+ * in between: hence the lock. False: it is lost.
  */
-static void
+static bool
 write_ready(const struct log_line *line)
 {
 	struct pollfd p = { .fd = out.fd, .events = POLLOUT };
 
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0 &&
+	    write(out.fd, line->text, line->len) == (ssize_t)line->len;
+}
+
+/* In their place. False: not yet. */
+static bool
+tell_lost(void)
+{
+	struct log_line line;
+
+	log_begin(&line, LOG_LEVEL_WARN, "log_lines_lost");
+	log_number(&line, "lines", out.lost);
+	if (line.wanted) {
+		close_line(&line);
+		if (!write_ready(&line))
+			return false;
+	}
+	out.lost = 0;
+	return true;
+}
+
+static void
+write_in_turn(const struct log_line *line)
+{
 	pthread_mutex_lock(&out.turn);
-	if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0)
-		(void)!write(out.fd, line->text, line->len);
-	else
+	if ((out.lost > 0 && !tell_lost()) || !write_ready(line)) {
 		counter_add(COUNTER_log_lines_lost, 1);
+		out.lost++;
+	}
 	pthread_mutex_unlock(&out.turn);
 }
 
@@ -328,7 +361,7 @@ write_line(const struct log_line *line)
 		syslog(priorities[line->level], "%.*s", (int)line->len - 1,
 		    line->text);
 	else
-		write_ready(line);
+		write_in_turn(line);
 	pthread_rwlock_unlock(&out.lock);
 }
 
@@ -337,9 +370,7 @@ log_end(struct log_line *line)
 {
 	if (!line->wanted)
 		return;
-	if (is_json())
-		line->text[line->len++] = '}';
-	line->text[line->len++] = '\n';
+	close_line(line);
 	write_line(line);
 }
 

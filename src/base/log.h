@@ -3,10 +3,12 @@
  *
  * A line is built on the caller's stack and written with one write, so
  * lines of several threads never mix. Nobody waits for a reader of the log:
- * a line that a full pipe does not take is lost, and counted. Values are escaped: no control
- * character and no byte that is not UTF-8 ever reaches the log as it is. A line that grows too long is cut
- * in a value, never in its framing. Any thread may log once log_open (or
- * nothing: standard error, logfmt, info) has been called.
+ * a line that a full pipe does not take is lost and counted, and the log
+ * says so (log_lines_lost) as soon as it goes on. Values are escaped: no
+ * control character and no byte that is not UTF-8 ever reaches the log as it
+ * is. A line that grows too long is cut in a value, never in its framing.
+ * Any thread may log once log_open (or nothing: standard error, logfmt,
+ * info) has been called.
  */
 #ifndef SLUICE_LOG_H
 #define SLUICE_LOG_H

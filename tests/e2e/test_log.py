@@ -1,6 +1,7 @@
 """One line an event, that no client can forge, and that tells enough."""
 
 import json
+import signal
 
 import pytest
 
@@ -141,3 +142,47 @@ def test_json(farm):
     assert request["status"] == 200
     assert request["path"] == "/a\n\"b\\\x1f\u00fc"
 
+
+
+def counters_of(gateway):
+    """As it says them when it ends."""
+    out = {}
+    for entry in gateway.log.find("counters"):
+        out.update(entry)
+    return out
+
+
+def test_nobody_reads_the_log(farm):
+    """No request waits; what is lost is counted, and told in its place."""
+    gateway = farm.gateway({
+        "store": MEMORY, "limit few": by_key("1/1h"),
+        "backend default": cgi()})
+    assert gateway.ask("/hello.cgi", headers=key("x")).status == 200
+    gateway.log.stop_reading()
+    for n in range(200):
+        got = gateway.ask("/%d/%s" % (n, "y" * 3000), headers=key("x"))
+        assert got.status == 429
+    gateway.log.go_on_reading()
+    until(lambda: gateway.ask("/", headers=key("x")).status == 429
+          and gateway.log.find("log_lines_lost"), what="the gap to be told")
+    until(lambda: gateway.ask("/after", headers=key("x")).status == 429
+          and gateway.log.find("refused", path="/after"), what="a line")
+    gateway.stop()
+    lost = sum(int(e["lines"]) for e in gateway.log.find("log_lines_lost"))
+    assert lost > 100
+    counters = counters_of(gateway)
+    assert int(counters["log_lines_lost"]) == lost
+    seen = len(gateway.log.find("refused"))
+    assert seen + lost == int(counters["requests_refused"])
+
+
+def test_it_ends_though_nobody_reads_the_log(farm):
+    gateway = farm.gateway({
+        "store": MEMORY, "limit few": by_key("1/1h"),
+        "backend default": cgi()})
+    gateway.log.stop_reading()
+    for _ in range(100):
+        gateway.ask("/" + "y" * 3000, headers=key("x"))
+    gateway.signal(signal.SIGTERM)
+    assert gateway.wait_exit() == 0
+    gateway.stop()

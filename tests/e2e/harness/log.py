@@ -37,11 +37,14 @@ class Log:
         self.entries = []  # dicts, one a line
         self.changed = threading.Condition()
         self.ended = False
+        self.reads = threading.Event()
+        self.go_on_reading()
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
 
     def _read(self):
         for raw in self.pipe:
+            self.reads.wait()
             line = raw.decode("utf-8", "replace").rstrip("\n")
             with self.changed:
                 self.lines.append(line)
@@ -51,7 +54,15 @@ class Log:
             self.ended = True
             self.changed.notify_all()
 
+    def stop_reading(self):
+        """Soon the pipe is full."""
+        self.reads.clear()
+
+    def go_on_reading(self):
+        self.reads.set()
+
     def close(self):
+        self.go_on_reading()
         self.thread.join(5.0)
         self.pipe.close()
 
