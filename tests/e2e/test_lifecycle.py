@@ -106,6 +106,50 @@ def test_stop_ends_running_scripts_after_shutdown_timeout(farm):
           "the script to end")
 
 
+@pytest.mark.parametrize("query, seconds", [("", 0.2), ("+deaf", 2.2)])
+def test_stop_ends_a_script_that_works_on_after_its_answer(
+        farm, query, seconds):
+    """Whoever has the answer may have left long ago."""
+    path = farm.place / "pids"
+    gateway = farm.gateway(simple(shutdown_timeout="200ms"))
+    got = gateway.ask("/after.cgi?" + path + query)
+    assert (got.body, got.complete) == (b"answered\n", True)
+    until(lambda: os.path.exists(path))
+    with open(path) as f:
+        pids = [int(word) for word in f.read().split()]
+    assert all(process.alive(pid) for pid in pids)
+    start = time.monotonic()
+    gateway.signal(signal.SIGTERM)
+    assert gateway.wait_exit() == 0
+    assert seconds - 0.05 < time.monotonic() - start < seconds + SCALE
+    assert not os.path.exists("/proc/%d" % pids[0]), "it was not reaped"
+    until(lambda: not any(process.alive(pid) for pid in pids), 1.0,
+          "its child to end")
+
+
+def test_stop_waits_for_what_a_script_does_after_its_answer(farm):
+    path = farm.place / "fifo"
+    os.mkfifo(path)
+    farm.place.write("later.cgi", (
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nnow\\n'\n"
+        "exec >/dev/null 2>&1\nread -r word <%s\necho $word >%s\n") % (
+            path, farm.place / "word"), 0o755)
+    config = simple()
+    config["backend default"] = cgi(farm.place.path)
+    gateway = farm.gateway(config)
+    got = gateway.ask("/", SCRIPT_FILENAME=farm.place / "later.cgi")
+    assert (got.body, got.complete) == (b"now\n", True)
+    gateway.signal(signal.SIGTERM)
+    until(lambda: not process.can_connect(gateway.address), 5.0,
+          "it to stop listening")
+    assert gateway.running()
+    with open(path, "w") as fifo:
+        fifo.write("later\n")
+    assert gateway.wait_exit() == 0
+    with open(farm.place / "word") as f:
+        assert f.read() == "later\n"
+
+
 def test_counters_are_logged_at_exit(farm):
     gateway = farm.gateway(simple())
     for _ in range(7):
