@@ -101,10 +101,12 @@ void decision_settle(
 /* Gives the slots of concurrency limits back; may be called again. */
 void decision_release(struct decision *d, const struct stores *stores);
 /*
- * Gives everything back: of a request whose client went away while it was
- * held for its delay. Nothing is left to settle then.
+ * Gives everything back, of a request that was held for its delay and then
+ * not served. Nothing is left to settle then, and no numbers to show.
  */
 void decision_withdraw(struct decision *d, const struct stores *stores);
+/* Leaves everything taken: nothing of the above does anything any more. */
+void decision_forfeit(struct decision *d);
 
 /* For decision.c and decision_end.c. */
 struct store *decision_store(

@@ -218,4 +218,14 @@ decision_withdraw(struct decision *d, const struct stores *stores)
 	give_all_back(d, stores, true);
 	d->to_settle = false;
 	d->to_release = false;
+	d->has_numbers = false;
+}
+
+void
+decision_forfeit(struct decision *d)
+{
+	for (size_t i = 0; i < d->n_parts; i++)
+		d->part[i].taken = false;
+	d->to_settle = false;
+	d->to_release = false;
 }

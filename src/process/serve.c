@@ -239,7 +239,6 @@ stop(struct server *s, const sigset_t *signals)
 {
 	struct generation *current = gateway_generation(&s->gateway);
 	int64_t timeout_us = current->config->gateway.shutdown_timeout_us;
-	uint64_t one = 1;
 
 	generation_unref(current);
 	log_event(LOG_LEVEL_INFO, "stopping", "%zu connections are open",
@@ -247,10 +246,10 @@ stop(struct server *s, const sigset_t *signals)
 	atomic_store(&s->gateway.stopping, true);
 	listeners_stop(s->listeners);
 	drain(s, signals, timeout_us);
-	(void)!write(s->gateway.stop, &one, sizeof(one));
+	gateway_give_up(&s->gateway);
 	workers_join(s->workers);
-	maintenance_stop(s->maintenance);
 	gateway_abandon(&s->gateway);
+	maintenance_stop(s->maintenance);
 	listeners_close(s->listeners);
 	close_gateway(&s->gateway);
 	log_counters();

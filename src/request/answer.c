@@ -176,6 +176,18 @@ answer_refusal(struct connection *c)
 }
 
 enum next
+answer_out_of_time(struct connection *c)
+{
+	struct request *r = c->request;
+
+	if (r->decision.delay_us > 0)
+		decision_withdraw(&r->decision, r->stores);
+	counter_add(COUNTER_requests_turned_away, 1);
+	err_set(&r->error, "shutdown_timeout has passed");
+	return answer_send(c, 503, ANSWER_BUSY_RETRY_US);
+}
+
+enum next
 answer_too_large(struct connection *c, int *memfd)
 {
 	static const struct reply_style plain = { .never_us = 0 };

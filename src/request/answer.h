@@ -28,6 +28,11 @@ enum next answer_send(struct connection *c, int status, int64_t retry_us);
 enum next answer_refusal(struct connection *c);
 /* An authorizer's answer to one that does. */
 enum next answer_pass(struct connection *c);
+/*
+ * 503 to who still waits (for its delay, a place, a body) when the gateway
+ * ends. What a request took that was held back is given back.
+ */
+enum next answer_out_of_time(struct connection *c);
 /* Answers a head that is too large to be read: there is no request. */
 enum next answer_too_large(struct connection *c, int *memfd);
 /* END_REQUEST with UNKNOWN_ROLE. */

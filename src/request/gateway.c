@@ -146,7 +146,8 @@ gateway_serve_waiters(struct gateway *g)
 	uint64_t handle;
 	struct gate *gate;
 
-	while (bulkhead_admit(g->bulkhead, &handle, &gate)) {
+	while (!atomic_load(&g->given_up) &&
+	    bulkhead_admit(g->bulkhead, &handle, &gate)) {
 		enum parked reason;
 		struct connection *c =
 		    connection_claim(g->lot, handle, &claim, &reason);
@@ -205,8 +206,11 @@ relay_request(struct gateway *g, struct connection *c)
 {
 	struct gate *gate;
 	bool inside;
-	enum next next = enter_backend(g, c, &inside);
+	enum next next;
 
+	if (atomic_load(&g->given_up))
+		return answer_out_of_time(c);
+	next = enter_backend(g, c, &inside);
 	if (!inside && next != NEXT_PARKED)
 		return next;
 	if (inside) {
@@ -465,22 +469,4 @@ gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
 		break;
 	}
 	settle(g, c, next);
-}
-
-void
-gateway_abandon(struct gateway *g)
-{
-	for (enum parked reason = PARKED_HEAD; reason < PARKED_KINDS;
-	     reason++) {
-		struct connection *c;
-
-		while ((c = connection_claim_oldest(g->lot, reason)) != NULL) {
-			if (reason == PARKED_QUEUE)
-				bulkhead_forget(
-				    g->bulkhead, &c->request->waiter);
-			if (c->request != NULL)
-				answer_nothing(c, 0);
-			connection_close(g->lot, c);
-		}
-	}
 }

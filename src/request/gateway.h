@@ -25,6 +25,7 @@ struct gateway {
 	pthread_mutex_t lock; /* guards current */
 	struct generation *current;
 	_Atomic bool stopping; /* no connection is kept any more */
+	_Atomic bool given_up; /* nobody is let into a backend any more */
 	int stop;              /* an eventfd; readable: give up */
 	/* Called by a worker that is about to wait for a peer. */
 	void (*about_to_block)(void *context);
@@ -48,7 +49,13 @@ void gateway_expire(
     struct gateway *g, struct connection *c, enum parked reason);
 /* Serves who can have a place in a backend by now. May block. */
 void gateway_serve_waiters(struct gateway *g);
-/* When no worker runs any more: ends the requests that are left. */
+/* The time to stop is over: who is in a backend is cut, and workers end. */
+void gateway_give_up(struct gateway *g);
+/*
+ * When no worker runs any more: turns away, with 503, who still waits, and
+ * closes all connections. Gives back what was taken for them, but waits for
+ * a store that is slow no longer than a second in all.
+ */
 void gateway_abandon(struct gateway *g);
 
 #endif

@@ -22,14 +22,14 @@ NEVER = 2.0 ** 53  # of any figure
 
 def flood(announced):
     """Announces, and then sends without end."""
-    def say(sock):
+    def say(sock, words):
         sock.sendall(announced)
         while True:
             sock.sendall(b"x" * 65536)
     return say
 
 
-def drip(sock):
+def drip(sock, words):
     """Something comes all the time, and it is never the end."""
     sock.sendall(b"$1000\r\n")
     while True:

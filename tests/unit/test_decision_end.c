@@ -240,12 +240,32 @@ test_withdraw(void **state)
 	assert_int_equal(left(&r, 1), 7);
 	assert_int_equal(left(&r, 2), 9);
 	decision_withdraw(&r.decision, &r.stores);
+	assert_false(r.decision.has_numbers);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(left(&r, i), 10);
 	decision_settle(&r.decision, &r.stores, 200);
 	decision_withdraw(&r.decision, &r.stores);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(left(&r, i), 10);
+	end(&r);
+}
+
+static void
+test_forfeit(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	begin(&r,
+	    "[limit a]\nrate = 10/1h\ncount = 401\n" HOUR
+	    "[limit b]\nrate = 10/1h\ncost = 3\nscope = local\n" HOUR);
+	decide(&r);
+	decision_forfeit(&r.decision);
+	decision_settle(&r.decision, &r.stores, 200);
+	decision_release(&r.decision, &r.stores);
+	decision_withdraw(&r.decision, &r.stores);
+	assert_int_equal(left(&r, 0), 9);
+	assert_int_equal(left(&r, 1), 7);
 	end(&r);
 }
 
@@ -358,6 +378,7 @@ main(void)
 		cmocka_unit_test(test_two_headers),
 		cmocka_unit_test(test_cost_and_count),
 		cmocka_unit_test(test_withdraw),
+		cmocka_unit_test(test_forfeit),
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_nothing_taken),

@@ -1,5 +1,6 @@
 """A peer that logs clients in as Redis does, and then says what it likes."""
 
+import hashlib
 import os
 import socket
 import struct
@@ -27,16 +28,27 @@ def decision(*figures, now=NOW):
     return array(bulk(doubles(now)), bulk(doubles(*figures)))
 
 
-class FakeRedis:
-    """Checks are answered with `say`, all other commands with `greet`.
+def requests(words):
+    """How many of them a call of the script for checks is about."""
+    records, at, count = words[-1], 0, 0
+    while at < len(records):
+        at += 4 + struct.unpack_from("<H", records, at + 2)[0]
+        count += 1
+    return count
 
-    Each is bytes, or a function that is given the socket to write to.
+
+class FakeRedis:
+    """Calls of scripts are answered with `say`, what logs in with `greet`.
+
+    Each is bytes, or a function of the socket to write to and the command.
+    loaded: the hashes of the scripts for checks, settlements and renewals.
     """
 
     def __init__(self, place, say, greet=OK, name="fake"):
         self.path = place / (name + ".s")
         self.say = say
         self.greet = greet
+        self.loaded = []
         self.open = set()
         self.lock = threading.Lock()
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -80,10 +92,12 @@ class FakeRedis:
         for _ in range(int(line[1:])):
             size = int(commands.readline()[1:])
             words.append(commands.read(size + 2)[:-2])
-        is_check = words[0] == b"EVALSHA" and words[2] != b"0"
-        answer = self.say if is_check else self.greet
+        if words[0] == b"SCRIPT":
+            self.loaded.append(hashlib.sha1(words[2]).hexdigest().encode())
+        is_call = words[0] == b"EVALSHA" and words[2] != b"0"
+        answer = self.say if is_call else self.greet
         if callable(answer):
-            answer(sock)
+            answer(sock, words)
         else:
             sock.sendall(answer)
         return True
