@@ -230,11 +230,18 @@ passes(const struct decision *d)
 	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
 }
 
+/* Whatever decides a request, or ends it, may wait for the store. */
 static void
-decide(struct gateway *g, struct request *r)
+about_to_ask(struct gateway *g)
 {
 	if (g->stores.shared != NULL && g->stores.shared->may_block)
 		g->about_to_block(g->about_to_block_context);
+}
+
+static void
+decide(struct gateway *g, struct request *r)
+{
+	about_to_ask(g);
 	decision_make(&r->decision, r->generation->config, &g->stores,
 	    &r->subject, &r->arena);
 	r->undecided = false;
@@ -269,8 +276,10 @@ take_body(struct gateway *g, struct connection *c)
 
 	if (verdict == BODY_WHOLE)
 		return whole_request(g, c);
-	if (verdict != BODY_MORE)
+	if (verdict != BODY_MORE) {
+		about_to_ask(g);
 		return intake_refuse(c, verdict);
+	}
 	/* What has been read is in the spool but for half a header. */
 	buf_shrink(&c->in);
 	return park(g, c, PARKED_BODY, EPOLLIN | EPOLLRDHUP,
@@ -390,6 +399,7 @@ serve_head(struct gateway *g, struct kit *kit, struct connection *c)
 static enum next
 client_left_delay(struct gateway *g, struct connection *c)
 {
+	about_to_ask(g);
 	decision_withdraw(&c->request->decision, &g->stores);
 	counter_add(COUNTER_clients_gone, 1);
 	return answer_nothing(c, REQUEST_CLIENT_GONE);
@@ -398,6 +408,7 @@ client_left_delay(struct gateway *g, struct connection *c)
 static enum next
 client_left_queue(struct gateway *g, struct connection *c)
 {
+	about_to_ask(g);
 	bulkhead_forget(g->bulkhead, &c->request->waiter);
 	counter_add(COUNTER_clients_gone, 1);
 	return answer_nothing(c, REQUEST_CLIENT_GONE);
@@ -446,6 +457,7 @@ gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
 		counter_add(COUNTER_heads_timed_out, 1);
 		break;
 	case PARKED_BODY:
+		about_to_ask(g);
 		counter_add(COUNTER_bodies_timed_out, 1);
 		err_set(&c->request->error, "the body did not come in time");
 		next = answer_send(c, 408, ANSWER_NO_RETRY);
@@ -456,6 +468,7 @@ gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
 		next = relay_request(g, c);
 		break;
 	case PARKED_QUEUE:
+		about_to_ask(g);
 		bulkhead_forget(g->bulkhead, &c->request->waiter);
 		counter_add(COUNTER_queue_timed_out, 1);
 		err_set(&c->request->error, "no place in backend %s in time",

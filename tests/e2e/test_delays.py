@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from harness import fcgi
-from harness.deadline import SCALE, Deadline, timed
+from harness.deadline import SCALE, Deadline, timed, until
+from harness.fake_redis import SlowRefunds
 from harness.recipes import MEMORY, fastcgi, together
 
 THREADS = 3
@@ -113,3 +114,29 @@ def test_each_is_served_when_his_time_has_come(gateway):
     assert [g.status for g in got[:count]] == [200] * count
     assert seconds >= (count - 1) / 20
     assert done.is_set()
+
+
+def test_many_who_leave_at_once_keep_nobody_waiting(farm, app):
+    """Though it takes the store its time to forget each of them."""
+    slow = farm.add(SlowRefunds(farm.place, 0.1))
+    gateway = farm.gateway({
+        "store": {"address": slow.address, "timeout": "1s"},
+        "limit slow": {"algorithm": "leaky_bucket", "key": "client",
+                       "rate": "1/1h burst 10", "delay_max": "1h",
+                       "path": "/slow"},
+        "backend default": fastcgi(app),
+    })
+    conns = []
+    for n in range(1, 31):  # one by one, so that few workers are needed
+        before = gateway.open_descriptors()
+        conns += [gateway.connect(30.0)]
+        conns[-1].send(fcgi.request(fcgi.env("/slow")))
+        until(lambda: gateway.open_descriptors() > before)
+    for conn in conns:
+        conn.close()
+    until(lambda: slow.taken_back >= 2)
+    for _ in range(5):
+        got, seconds = timed(gateway.ask, "/quick")
+        assert got.status == 200
+        assert seconds < 0.3 * SCALE
+    gateway.log.wait_for("request", status=499, count=30, seconds=20.0)

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from harness import fcgi, process
-from harness.deadline import SCALE, Deadline, elapse, until
-from harness.fake_redis import NOW, FakeRedis, array, bulk, doubles, requests
+from harness.deadline import SCALE, Deadline, until
+from harness.fake_redis import SlowRefunds
 from harness.recipes import MEMORY, fastcgi, fixed
 
 INFLIGHT = 2
@@ -251,25 +251,8 @@ def test_a_store_that_is_gone_holds_nothing_up(farm, desk):
     assert time.monotonic() - began < 0.3 + 0.5 + 0.5 * SCALE
 
 
-class Slow(FakeRedis):
-    """Delays each request by an hour, and takes its time to take it back."""
-
-    taken_back = 0
-
-    def answer(self, sock, words):
-        if words[1] == self.loaded[0]:
-            sock.sendall(array(bulk(doubles(NOW)), *[
-                bulk(doubles(0, 9, 1e6, 1e6, 3.6e9, 10))
-            ] * requests(words)))
-        else:
-            elapse(0.05 / SCALE)
-            self.taken_back += 1
-            sock.sendall(bulk(doubles(0)))
-
-
 def test_a_store_that_is_slow_holds_it_up_for_a_second(farm, desk):
-    slow = farm.add(Slow(farm.place, None))
-    slow.say = slow.answer
+    slow = farm.add(SlowRefunds(farm.place, 0.05))
     store = {"address": slow.address, "timeout": "500ms"}
     gateway = start(farm, desk, store, "300ms", hour=leaky("1/1h burst 10"))
     before = gateway.open_descriptors()

@@ -6,6 +6,8 @@ import socket
 import struct
 import threading
 
+from harness.deadline import SCALE, elapse
+
 NOW = 1.7e15  # microseconds; what its clock shows
 OK = b"+OK\r\n"
 
@@ -34,6 +36,19 @@ def requests(words):
     while at < len(records):
         at += 4 + struct.unpack_from("<H", records, at + 2)[0]
         count += 1
+    return count
+
+
+def refunds(words):
+    """How many leaky buckets, and of no other limits, one is told of."""
+    records, at, count = words[-1], 0, 0
+    while at < len(records):
+        checks = records[at]
+        at += 9  # and when they were taken
+        for _ in range(checks):
+            assert records[at] % 8 == 4, "not a leaky bucket"
+            at += 41 + (9 if records[at] & 32 else 0)
+        count += checks
     return count
 
 
@@ -113,3 +128,23 @@ class FakeRedis:
                 except OSError:
                     pass
         os.unlink(self.path)
+
+
+class SlowRefunds(FakeRedis):
+    """Delays each request by an hour, and takes its time to take it back."""
+
+    def __init__(self, place, seconds, name="slow"):
+        super().__init__(place, self._answer, name=name)
+        self.seconds = seconds
+        self.taken_back = 0
+
+    def _answer(self, sock, words):
+        if words[1] == self.loaded[0]:
+            sock.sendall(array(bulk(doubles(NOW)), *[
+                bulk(doubles(0, 9, 1e6, 1e6, 3.6e9, 10))
+            ] * requests(words)))
+        else:
+            count = refunds(words)
+            elapse(self.seconds / SCALE)
+            self.taken_back += count
+            sock.sendall(bulk(doubles(*[0] * count)))
