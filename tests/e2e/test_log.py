@@ -7,6 +7,7 @@ import pytest
 
 from harness.deadline import until
 from harness.gateway import APPS
+from harness.log import PIPE_BYTES
 from harness.recipes import MEMORY, by_key, cgi, fixed, key
 
 
@@ -159,7 +160,7 @@ def test_nobody_reads_the_log(farm):
         "backend default": cgi()})
     assert gateway.ask("/hello.cgi", headers=key("x")).status == 200
     gateway.log.stop_reading()
-    for n in range(200):
+    for n in range(PIPE_BYTES // 3000 + 200):
         got = gateway.ask("/%d/%s" % (n, "y" * 3000), headers=key("x"))
         assert got.status == 429
     gateway.log.go_on_reading()
@@ -181,7 +182,7 @@ def test_it_ends_though_nobody_reads_the_log(farm):
         "store": MEMORY, "limit few": by_key("1/1h"),
         "backend default": cgi()})
     gateway.log.stop_reading()
-    for _ in range(100):
+    for _ in range(PIPE_BYTES // 3000 + 50):
         gateway.ask("/" + "y" * 3000, headers=key("x"))
     gateway.signal(signal.SIGTERM)
     assert gateway.wait_exit() == 0

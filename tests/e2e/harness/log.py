@@ -1,5 +1,6 @@
 """The gateway's log, read as it is written."""
 
+import fcntl
 import re
 import threading
 
@@ -28,11 +29,16 @@ def parse(line):
     return {k: unquote(v) for k, v in FIELD.findall(line)}
 
 
+# What the writer has in hand while we are slow: beyond it lines are lost.
+PIPE_BYTES = 1 << 20
+
+
 class Log:
-    """Reads a pipe in a thread of its own, so that the writer never waits."""
+    """Reads a pipe in a thread of its own, so that nothing is lost."""
 
     def __init__(self, pipe):
         self.pipe = pipe
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self.lines = []  # text
         self.entries = []  # dicts, one a line
         self.changed = threading.Condition()
@@ -55,7 +61,7 @@ class Log:
             self.changed.notify_all()
 
     def stop_reading(self):
-        """Soon the pipe is full."""
+        """The pipe is full once PIPE_BYTES are in it."""
         self.reads.clear()
 
     def go_on_reading(self):
