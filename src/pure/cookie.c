@@ -13,20 +13,6 @@ unquoted(struct str value)
 	return value;
 }
 
-static bool
-decode(struct str raw, struct arena *arena, struct str *value)
-{
-	char *out = arena_alloc(arena, raw.len + 1);
-	size_t n = 0;
-
-	if (out == NULL)
-		return false;
-	for (size_t at = 0; at < raw.len; n++)
-		at += percent_byte(raw, at, &out[n]);
-	*value = (struct str){ out, n };
-	return true;
-}
-
 bool
 cookie_get(
     struct str header, struct str name, struct arena *arena, struct str *value)
@@ -37,7 +23,8 @@ cookie_get(
 		struct str pair_name = str_trim(str_cut(&pair, '='));
 
 		if (pair.p != NULL && str_eq(pair_name, name))
-			return decode(unquoted(str_trim(pair)), arena, value);
+			return percent_decode(unquoted(str_trim(pair)),
+			    percent_byte, arena, value);
 	}
 	return true;
 }

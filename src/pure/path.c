@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "pure/percent.h"
+
 static bool
 is_alpha(char c)
 {
@@ -49,48 +51,13 @@ cut_query(struct str uri)
 	return (struct str){ uri.p, i };
 }
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-/* The byte that %XX at p stands for, or -1. */
-static int
-escaped_byte(const char *p, size_t left)
-{
-	int high;
-	int low;
-
-	if (left < 3 || p[0] != '%')
-		return -1;
-	high = hex_digit(p[1]);
-	low = hex_digit(p[2]);
-	return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
 static size_t
 decode(struct str text, char *out)
 {
 	size_t n = 0;
-	size_t i = 0;
 
-	while (i < text.len) {
-		int byte = escaped_byte(text.p + i, text.len - i);
-
-		if (byte < 0) {
-			out[n++] = text.p[i++];
-		} else {
-			out[n++] = (char)byte;
-			i += 3;
-		}
-	}
+	for (size_t at = 0; at < text.len; n++)
+		at += percent_byte(text, at, &out[n]);
 	return n;
 }
 

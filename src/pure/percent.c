@@ -28,3 +28,28 @@ percent_byte(struct str s, size_t at, char *byte)
 	*byte = (char)(high * 16 + low);
 	return 3;
 }
+
+size_t
+percent_form_byte(struct str s, size_t at, char *byte)
+{
+	size_t taken = percent_byte(s, at, byte);
+
+	if (taken == 1 && *byte == '+')
+		*byte = ' ';
+	return taken;
+}
+
+bool
+percent_decode(struct str s, size_t byte(struct str, size_t, char *),
+    struct arena *arena, struct str *decoded)
+{
+	char *out = arena_alloc(arena, s.len + 1);
+	size_t n = 0;
+
+	if (out == NULL)
+		return false;
+	for (size_t at = 0; at < s.len; n++)
+		at += byte(s, at, &out[n]);
+	*decoded = (struct str){ out, n };
+	return true;
+}
