@@ -187,6 +187,7 @@ make(struct load *l, const char *file)
 	load_sense(l);
 	load_overlap(l);
 	load_definitions(l);
+	load_restarts(l);
 }
 
 static struct config *

@@ -274,10 +274,14 @@ struct config_log {
 	char *target;
 };
 
+struct place;
+
 struct config {
 	_Atomic unsigned references;
 	struct arena arena; /* what the generation points to */
 	char *file;
+	/* Where options stand that take a restart; in the table's order. */
+	const struct place *restart_place;
 	struct config_gateway gateway;
 	struct config_store store;
 	struct config_response response;

@@ -122,20 +122,12 @@ config_report_restarts(const struct config *running,
 		const struct option *o = &option_table[i];
 		const char *a = base_of(running, o->section);
 		const char *b = base_of(wanted, o->section);
-		char label[32];
-		struct place place = {
-			.file = wanted->file,
-			.section = label,
-			.key = o->key,
-		};
 
 		if (!o->restart || a == NULL ||
 		    is_same(o->kind, a + o->offset, b + o->offset))
 			continue;
-		snprintf(label, sizeof(label), "[%s]",
-		    option_section_name(o->section));
-		finding_warning(
-		    &findings, &place, "has changed, which takes a restart");
+		finding_warning(&findings, &wanted->restart_place[i],
+		    "has changed, which takes a restart");
 	}
 	findings_report(&findings, report, context);
 	findings_release(&findings);

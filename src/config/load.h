@@ -55,6 +55,8 @@ void load_response(struct load *l);
 void load_sense(struct load *l);
 /* Writes down what each limit is (config_limit's definition). */
 void load_definitions(struct load *l);
+/* Writes down where options stand that take a restart (restart_place). */
+void load_restarts(struct load *l);
 /* Does limit `a` apply to whatever limit `b` applies to? */
 bool load_is_wider(
     const struct source_section *a, const struct source_section *b);

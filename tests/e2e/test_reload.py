@@ -109,7 +109,11 @@ def test_what_needs_a_restart_is_said(farm):
     gateway = farm.gateway(config())
     mark = gateway.reload(config(gateway={"threads": 3}))
     gateway.log.wait_for("reloaded", since=mark)
-    until(lambda: "threads" in gateway.log.text(), what="the hint")
+    told = gateway.log.find("config_warning", mark)
+    with open(gateway.config_path) as f:
+        line = f.read().split("\n").index("threads = 3") + 1
+    place = "%s:%d: [gateway] threads: " % (gateway.config_path, line)
+    assert any(entry["msg"].startswith(place) for entry in told)
 
 
 def test_requests_in_flight_keep_their_configuration(farm):

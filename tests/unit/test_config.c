@@ -285,6 +285,8 @@ test_list_of_options(void **state)
 	free(text);
 }
 
+#define TAKES_RESTART "warning: has changed, which takes a restart\n"
+
 static void
 report_restarts(const char *before, const char *after, const char *expected)
 {
@@ -317,30 +319,18 @@ test_restarts(void **state)
 	    "group = root\n"
 	    "[store]\naddress = unix:/r\nconnections = 2\nprefix = p\n"
 	    "key_secret = other\n" BACKEND,
-	    "t.ini: [gateway] listen: warning: has changed, which takes a "
-	    "restart\n"
-	    "t.ini: [gateway] socket_mode: warning: has changed, which takes "
-	    "a restart\n"
-	    "t.ini: [gateway] socket_user: warning: has changed, which takes "
-	    "a restart\n"
-	    "t.ini: [gateway] peer_uids: warning: has changed, which takes a "
-	    "restart\n"
-	    "t.ini: [gateway] user: warning: has changed, which takes a "
-	    "restart\n"
-	    "t.ini: [gateway] group: warning: has changed, which takes a "
-	    "restart\n"
-	    "t.ini: [gateway] threads: warning: has changed, which takes a "
-	    "restart\n"
-	    "t.ini: [gateway] max_connections: warning: has changed, which "
-	    "takes a restart\n"
-	    "t.ini: [store] address: warning: has changed, which takes a "
-	    "restart\n"
-	    "t.ini: [store] prefix: warning: has changed, which takes a "
-	    "restart\n"
-	    "t.ini: [store] connections: warning: has changed, which takes a "
-	    "restart\n"
-	    "t.ini: [store] key_secret: warning: has changed, which takes a "
-	    "restart\n");
+	    "t.ini:1: [gateway] user: " TAKES_RESTART
+	    "t.ini:2: [gateway] listen: " TAKES_RESTART
+	    "t.ini:3: [gateway] peer_uids: " TAKES_RESTART
+	    "t.ini:4: [gateway] threads: " TAKES_RESTART
+	    "t.ini:5: [gateway] socket_mode: " TAKES_RESTART
+	    "t.ini:6: [gateway] socket_user: " TAKES_RESTART
+	    "t.ini:7: [gateway] max_connections: " TAKES_RESTART
+	    "t.ini:8: [gateway] group: " TAKES_RESTART
+	    "t.ini:10: [store] address: " TAKES_RESTART
+	    "t.ini:11: [store] connections: " TAKES_RESTART
+	    "t.ini:12: [store] prefix: " TAKES_RESTART
+	    "t.ini:13: [store] key_secret: " TAKES_RESTART);
 	/* A reload does. */
 	report_restarts(before,
 	    "[gateway]\nlisten = unix:/a, unix:/b\npeer_uids = 1\n"
@@ -355,6 +345,30 @@ test_restarts(void **state)
 	    "[store]\naddress = unix:/r\ntimeout = 9ms\n"
 	    "password = x\n" BACKEND,
 	    "");
+}
+
+/* In whatever file it stands, or would. */
+static void
+test_places_of_restarts(void **state)
+{
+	static const char before[] =
+	    "[gateway]\nthreads = 3\nmax_connections = 9\n"
+	    "[store]\naddress = memory:\nkey_secret = s3cret\n" BACKEND;
+
+	(void)state;
+	write_file("more.ini", STR("\n[gateway]\nthreads = 4\n"));
+	write_file("secret", STR("0123456789abcdef\n"));
+	assert_int_equal(chmod("secret", 0600), 0);
+	report_restarts(before,
+	    "\n[gateway]\ninclude = more.ini\n"
+	    "[store]\naddress = memory:\n\nkey_secret_file = secret\n" BACKEND,
+	    "t.ini:2: [gateway] max_connections: " TAKES_RESTART
+	    "t.ini:7: [store] key_secret_file: " TAKES_RESTART
+	    "more.ini:3: [gateway] threads: " TAKES_RESTART);
+	report_restarts("[gateway]\nthreads = 3\n" BACKEND, BACKEND,
+	    "t.ini: [gateway] threads: " TAKES_RESTART);
+	unlink("more.ini");
+	unlink("secret");
 }
 
 static void
@@ -394,6 +408,7 @@ main(void)
 		cmocka_unit_test(test_documented_values),
 		cmocka_unit_test(test_list_of_options),
 		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_places_of_restarts),
 		cmocka_unit_test(test_references),
 	};
 	int failed;
