@@ -6,7 +6,9 @@
 -- ARGV[1]  for each request: a byte, its number of checks, a double, when
 --          they were allowed (us), then for each check a record (see
 --          laws.lua and wide.lua), whose cost is charged, or given back
---          where it is below 0; no penalties
+--          where it is below 0; no penalties. Behind the record of a token
+--          bucket stands a double, in how many us it would have been full
+--          after the check; a leaky bucket has that for its longest delay.
 --
 -- Returns a double as 8 bytes for each check: the units that were cut off a
 -- charge; -1: the store could not take it.
@@ -25,6 +27,20 @@ end
 -- As much of r as there is room for.
 local function within(r, room)
 	return room < 0 and 0 or r < room and r or room
+end
+
+-- What a cost given back (back: in units * P) still makes a bucket lack, or
+-- less than 0. Without it the bucket would have been full that much earlier,
+-- and from then on nothing would have flowed in: so much has been made good
+-- in the time elapsed. After the cost it lacked more than full - 1 of its
+-- rate p, and no less than the cost.
+local function still_lacking(back, p, full, elapsed)
+	local lacks = p * (full - 1 - elapsed) + 1
+	local of_cost = back - p * elapsed
+	if lacks < of_cost then
+		lacks = of_cost
+	end
+	return lacks < back and lacks or back
 end
 --@include settle_wide.lua
 
@@ -83,16 +99,12 @@ local function charge_bucket(_, q, r, s, _, a, b)
 	return a, b - charged * q, q, charged
 end
 
--- What flowed in since may have found the bucket full, had the cost not
--- been taken; as nobody knows, that much is not given back.
-local function refund_bucket(_, p, q, r, s, taken, t, b)
-	local back = (r < s and r or s) * q
-	local elapsed = t > taken and t - taken or 0
-	if elapsed >= ceil_div(back, p) then
+local function refund_bucket(_, p, q, r, s, taken, t, b, full)
+	local back = still_lacking((r < s and r or s) * q, p, full,
+		t > taken and t - taken or 0)
+	if back <= 0 then
 		return nil
-	end
-	back = back - p * elapsed
-	if back < s * q - b then
+	elseif back < s * q - b then
 		return t, b + back, q
 	end
 	return t, s * q, q
@@ -133,8 +145,8 @@ local function keep(key, law, p, q, s, t, a, b, c)
 	write(key, pack_bytes(law.format, a, b, c), end_ms)
 end
 
--- Returns how many units were cut.
-local function settle(key, taken, kind, p, q, r, s, own_key, own_at)
+-- Returns how many units were cut. full: of a bucket.
+local function settle(key, taken, kind, p, q, r, s, own_key, own_at, full)
 	local law = LAWS[kind % FIRST]
 	local value, text, _
 	if own_key then
@@ -158,7 +170,8 @@ local function settle(key, taken, kind, p, q, r, s, own_key, own_at)
 	elseif r > 0 then
 		a, b, c, charged = CHARGES[law](p, q, r, s, taken, a, b, c, d)
 	else
-		a, b, c = REFUNDS[law](value, p, q, -r, s, taken, t, b)
+		a, b, c = REFUNDS[law](value, p, q, -r, s, taken, t, b,
+			full)
 		charged = r
 	end
 	if a and charged ~= 0 then
@@ -175,12 +188,15 @@ while at <= #records do
 	at = at + 9
 	for _ = 1, n do
 		local kind, p, q, r, s = unpack_bytes(RECORD, records, at)
-		local ok, units, k
+		local ok, units, k, full
 		if kind % FIRST < WIDE then
 			local own_key = kind >= OWN and KEYS[key + 2]
 			at = at + RECORD_SIZE
+			if LAWS[kind % FIRST] == bucket then
+				full, at = unpack_bytes('<d', records, at)
+			end
 			ok, units = pcall(settle, KEYS[key + 1], taken, kind,
-				p, q, r, s, own_key, at)
+				p, q, r, s, own_key, at, full)
 			key = key + (own_key and 2 or 1)
 			at = at + (own_key and OWN_SIZE or 0)
 		else

@@ -30,17 +30,14 @@ local function make_settle_wide()
 		return k.r - charged
 	end
 
-	-- What was taken is worked off from the end of its delay on.
+	-- delay_max: here, in what time it would have been empty.
 	local function leaky_refund(k, taken)
-		local back = (-k.r < k.s and -k.r or k.s) * k.q
-		local since = k.t - taken - k.delay_max
-		if since < 0 then
-			since = 0
-		end
-		if k.x == 0 or since >= ceil_div(back, k.p) then
+		local back = still_lacking((-k.r < k.s and -k.r or k.s) * k.q,
+			k.p, k.delay_max, k.t > taken and k.t - taken or 0)
+		if k.x == 0 or back <= 0 then
 			return 0
 		end
-		k.x = k.x - (back - k.p * since)
+		k.x = k.x - back
 		drop_or_write(k, k.x <= 0)
 		return 0
 	end

@@ -4,7 +4,7 @@
 -- The laws, and what follows the record:
 --	3 sliding log    limit, width (us), cost, 0
 --	4 leaky bucket   units R, period P, cost, burst; a double: the longest
---	                 delay (in settle.lua: the delay that was given)
+--	                 delay (settle.lua has another there)
 --	5 concurrency    limit, 0, cost, 0; a byte, the length of the slot's
 --	                 name, and the name
 --	6 calendar       limit, the first of four boundaries (us), cost, the

@@ -220,8 +220,8 @@ keep(struct decision *d, const struct batch *b, enum decision_asked asked)
 		if (!is_answered(b, i))
 			part->verdict =
 			    (struct verdict){ .kind = VERDICT_ERROR };
-		/* What a refund of a queue has to know. */
-		part->check.check.delay_us = part->verdict.delay_us;
+		/* What a refund has to know of a bucket. */
+		part->check.check.full_us = part->verdict.full_us;
 		part->taken = part->verdict.kind == VERDICT_ALLOWED &&
 		    (committed || is_observed(part->limit));
 		d->to_settle |= part->taken && is_open(part->limit);

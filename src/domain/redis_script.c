@@ -140,10 +140,12 @@ put_law(struct buf *b, const struct store_check *check, bool settles)
 		break;
 	case ALGORITHM_TOKEN_BUCKET:
 		put_bucket(b, c, cost);
+		if (settles)
+			put_double(b, c->full_us);
 		break;
 	case ALGORITHM_LEAKY_BUCKET:
 		put_bucket(b, c, cost);
-		put_double(b, settles ? c->delay_us : c->delay_max_us);
+		put_double(b, settles ? c->full_us : c->delay_max_us);
 		break;
 	case ALGORITHM_CONCURRENCY:
 		put_window(b, c, 1, cost);

@@ -75,7 +75,7 @@ struct store_ops {
 	    struct store_answer *answer);
 	/*
 	 * Gives back what an allowed question took, slots too; best effort.
-	 * leaky_bucket: check.delay_us is that of the verdict.
+	 * check.full_us is that of the verdict.
 	 */
 	void (*refund)(struct store *store, const struct store_question *q,
 	    int64_t taken_us);

@@ -42,7 +42,7 @@ struct check {
 	 */
 	int64_t boundary_us[4];
 	int64_t delay_max_us; /* leaky_bucket: longest wait of an allowed one */
-	int64_t delay_us;     /* leaky_bucket, refund: the wait it was given */
+	int64_t full_us;      /* refund: that of its verdict; 0: not known */
 	int64_t penalty_us;   /* refused for so long after a refusal; 0: none */
 };
 

@@ -167,42 +167,57 @@ refund_sliding(
 }
 
 /*
- * What flowed in since then may have found the bucket full, had the cost
- * not been taken; as nobody knows, that much is not given back.
+ * What a cost given back still makes a bucket lack, times P. Without it the
+ * bucket would have been full (a queue empty) that much earlier, and from
+ * then on nothing would have flowed in: so much has been made good since.
+ * After the cost it lacked more than full_us - 1 of its rate, and no less
+ * than the cost.
  */
+static int64_t
+still_lacking(
+    const struct check *c, const struct standing *at, int64_t taken_us)
+{
+	int64_t back = law_min(c->cost, c->burst) * at->p;
+	int64_t elapsed_us = law_max(0, at->now_us - taken_us);
+	wide lacks = (wide)at->r * (c->full_us - 1 - elapsed_us) + 1;
+	wide of_cost = back - (wide)at->r * elapsed_us;
+
+	if (lacks < of_cost)
+		lacks = of_cost;
+	if (lacks < 0)
+		return 0;
+	return lacks < back ? (int64_t)lacks : back;
+}
+
 static void
 refund_bucket(
     const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
 {
 	struct standing at = { 0 };
-	int64_t back, elapsed_us, full;
+	int64_t back, full;
 
 	standing_of(c, s, now_us, &at);
 	full = c->burst * at.p;
-	back = law_min(c->cost, c->burst) * at.p;
-	elapsed_us = law_max(0, now_us - taken_us);
-	if (elapsed_us >= law_ceil(back, at.r))
+	back = still_lacking(c, &at, taken_us);
+	if (back == 0)
 		return;
-	back -= at.r * elapsed_us;
 	at.used = back < full - at.used ? at.used + back : full;
 	standing_keep(c, &at, s);
 	s->exists = at.used < full;
 }
 
-/* What was taken leaves from the end of its delay on. */
 static void
 refund_leaky(
     const struct check *c, struct state *s, int64_t taken_us, int64_t now_us)
 {
 	struct standing at = { 0 };
-	int64_t back, since_us;
+	int64_t back;
 
 	standing_of(c, s, now_us, &at);
-	back = law_min(c->cost, c->burst) * at.p;
-	since_us = law_max(0, now_us - taken_us - c->delay_us);
-	if (at.used == 0 || since_us >= law_ceil(back, at.r))
+	back = still_lacking(c, &at, taken_us);
+	if (at.used == 0 || back == 0)
 		return;
-	at.used = law_max(0, at.used - (back - at.r * since_us));
+	at.used = law_max(0, at.used - back);
 	standing_keep(c, &at, s);
 	s->exists = at.used > 0;
 }

@@ -16,7 +16,14 @@
  */
 int64_t settlement_charge(const struct check *check, struct state *state,
     int64_t taken_us, int64_t now_us, int64_t *end_us);
-/* Takes a cost back, from the window that holds it if that still lasts. */
+/*
+ * Takes a cost back, from the window that holds it if that still lasts. A
+ * bucket, which check->full_us is for, then stands as if the cost had not
+ * been taken, or at most 1 us of its rate lower. It can stand lower than
+ * that where something was taken in between, and higher where something
+ * else was given back: what that did to the time in which it would have
+ * been full is not known.
+ */
 void settlement_refund(const struct check *check, struct state *state,
     int64_t taken_us, int64_t now_us);
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.deadline import until
+from harness.deadline import elapse, until
 from harness.gateway import APPS
 from harness.recipes import MEMORY, by_key, fastcgi, key, together
 
@@ -157,3 +157,27 @@ def test_parallel_failures_reach_the_application_n_times(gateway):
     got = together(40, lambda i: say(gateway, "status=401",
                                      headers=who).status)
     assert sorted(got) == [401] * 5 + [429] * 35
+
+
+@pytest.mark.parametrize("store", ["memory", "redis"])
+@pytest.mark.parametrize("settled", [
+    {"count": "401"}, {"cost": "response:X-Cost"}], ids=["count", "cost"])
+def test_what_is_not_counted_does_not_empty_a_bucket(farm, store, settled):
+    """4 clients, 5/1s burst 5, each request takes as long as 1.25 units."""
+    address = MEMORY if store == "memory" else {
+        "address": farm.redis().address, "timeout": "5s"}
+
+    def slow(request):
+        elapse(0.25)
+        request.answer("ok", head="X-Cost: 0\r\n")
+
+    gateway = farm.gateway({
+        "store": address,
+        "limit login": by_key("5/1s burst 5", "token_bucket", name="X-User",
+                              **settled),
+        "backend default": fastcgi(farm.application(slow)),
+    })
+    got = together(4, lambda i: [
+        gateway.ask("/", headers={"X-User": "u"}, seconds=30.0).status
+        for _ in range(8)])
+    assert got == [[200] * 8] * 4

@@ -184,8 +184,9 @@ def test_what_10000_responses_say_is_what_redis_counts(farm, redis):
     rest = BUDGET - sum(costs)
     for gateway in some:
         found = {name: left(gateway, name) for name in BUDGETS}
-        # A bucket does not give back what flowed in meanwhile: all of it
-        # together is far less than a unit, but it may be the last bit of one.
+        # What others take and give back meanwhile a refund to a bucket does
+        # not know: all that flowed in is far less than a unit, but it may be
+        # the last bit of one.
         assert found.pop("bucket") in (rest - 1, rest)
         assert set(found.values()) == {rest}
         assert not gateway.log.find("settlement_cut")

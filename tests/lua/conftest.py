@@ -63,8 +63,8 @@ def record(
     penalty_us=0, own_at=None,
 ):
     """
-    A check; delay_us: the longest, or to settle the one given. own_at: the
-    key may have its own counts, of which this is the check's.
+    A check; delay_us: the longest. own_at: the key may have its own counts,
+    of which this is the check's.
     """
     kind, more = algorithm, b""
     if algorithm in (BUCKET, LEAKY):
@@ -104,8 +104,16 @@ def request(*records):
     ) + all_of_them
 
 
-def settlement(taken, *records):
-    return struct.pack("<Bd", len(records), taken) + b"".join(records)
+def settlement(taken, *records, full_us=0):
+    """full_us: of buckets, as the check said."""
+    parts = [struct.pack("<Bd", len(records), taken)]
+    for r in records:
+        if r[0] % KIND_FIRST == BUCKET:
+            r = r[:33] + struct.pack("<d", full_us) + r[33:]
+        elif r[0] % KIND_FIRST == LEAKY:
+            r = r[:33] + struct.pack("<d", full_us) + r[41:]
+        parts.append(r)
+    return b"".join(parts)
 
 
 def cut(reply):

@@ -9,7 +9,7 @@
  *	charge CHECK TAKEN NOW  a line: cut STATE
  *
  * CHECK: algorithm align count period_us burst cost offset_us, four
- *	boundaries, delay_max_us delay_us penalty_us
+ *	boundaries, delay_max_us full_us penalty_us
  * STATE: exists a b c (nothing of what Redis keeps as a set) penalty_us
  */
 #include <inttypes.h>
@@ -45,7 +45,7 @@ next_check(void)
 	for (int i = 0; i < 4; i++)
 		c.boundary_us[i] = next_number();
 	c.delay_max_us = next_number();
-	c.delay_us = next_number();
+	c.full_us = next_number();
 	c.penalty_us = next_number();
 	return c;
 }

@@ -154,8 +154,6 @@ def test_settlements_go_by_them_too(check, settle, db, kind):
     db.set("own", "20")
     now = check(["k", "own"], request(one(kind)))[0]
     keys, charge = ["k", "own"] * 2, one(kind, cost=10)
-    if kind == "leaky":
-        charge = one(kind, cost=10, delay_us=0)
     got = cut(settle(keys, settlement(now, charge, charge)))
     assert got == [0, 0]
     assert check(["k", "own"], request(one(kind, cost=0)))[1][1] == 0

@@ -19,7 +19,7 @@ PERIODS = [1000, 7000, 10**6, 6 * 10**7, 3599999 * 1000, 7 * 86400 * 10**6,
 # As decide.c takes it; slot: of the scripts alone.
 Check = namedtuple(
     "Check", "algorithm align count period burst cost offset b0 b1 b2 b3 "
-    "delay_max delay penalty slot"
+    "delay_max full penalty slot"
 )
 Step = namedtuple("Step", "what check taken now")
 
@@ -97,11 +97,19 @@ class Trace:
             -r.randint(0, 2 * period), period,
         ])
 
+    def draw_full(self):
+        """Whatever is said of a bucket, or about what it is after a check."""
+        r = self.r
+        units = r.randint(1, self.burst)
+        return r.choice([
+            0, 1000, self.period, -(-units * self.period // self.count),
+        ])
+
     def check(self, **more):
         c = Check(
             self.algorithm, self.align, self.count, self.period, self.burst,
             self.draw_cost(), self.offset, *self.boundaries, self.delay_max,
-            self.r.choice([0, 1000, self.period]), self.penalty, b"",
+            self.draw_full(), self.penalty, b"",
         )
         return c._replace(**more)
 
@@ -144,8 +152,8 @@ def as_record(c, settles=0):
     return record(
         c.algorithm, c.count, c.period, c.burst,
         (settles or 1) * min(c.cost, 2**53), c.offset, c.align,
-        boundaries=c[7:11], delay_us=c.delay if settles else c.delay_max,
-        slot=c.slot, penalty_us=0 if settles else c.penalty,
+        boundaries=c[7:11], delay_us=c.delay_max, slot=c.slot,
+        penalty_us=0 if settles else c.penalty,
     )
 
 
@@ -164,7 +172,8 @@ def send(pipe, check_at, settle_at, key, step):
         pipe.evalsha(check_at.sha, len(keys), *keys, argument, step.now)
     else:
         sign = 1 if step.what == "charge" else -1
-        argument = settlement(step.taken, as_record(step.check, sign))
+        argument = settlement(
+            step.taken, as_record(step.check, sign), full_us=step.check.full)
         pipe.evalsha(settle_at.sha, 1, key, argument, step.now)
     pipe.get(key)
     pipe.get(key + ":p")

@@ -319,7 +319,7 @@ refund(struct trace *t)
 		if (!t->taken[i] || (l->changes && law_is_bucket(&l->check)))
 			continue;
 		back[q.n] = t->question[i];
-		back[q.n++].check.delay_us = l->verdict.delay_us;
+		back[q.n++].check.full_us = l->verdict.full_us;
 		oracle_untake(&l->check, &l->oracle);
 		t->taken[i] = false;
 		if (trace_is_slots(l))

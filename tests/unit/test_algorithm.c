@@ -253,6 +253,14 @@ test_late_refund(void **context)
 	    (struct state){ 0 });
 	refund_at(
 	    bucket, (struct state){ 0 }, 20 * S, 20 * S, (struct state){ 0 });
+	/* Full 5 s after it, so 3 s after it without: lost is what came then. */
+	bucket.full_us = 5 * S;
+	refund_at(bucket, (struct state)STATE(23 * S, 6 * S, S), 20 * S, 23 * S,
+	    (struct state)STATE(23 * S, 8 * S, S));
+	refund_at(bucket, (struct state)STATE(23 * S, 6 * S, S), 20 * S, 24 * S,
+	    (struct state)STATE(24 * S, 8 * S, S));
+	refund_at(bucket, (struct state)STATE(23 * S, 3 * S, S), 20 * S, 25 * S,
+	    (struct state)STATE(23 * S, 3 * S, S));
 }
 
 /* Days of 23 and 25 hours; a window that was begun runs to its end. */
@@ -366,7 +374,7 @@ test_leaving_a_queue(void **context)
 		assert_int_equal(v.delay_us, i * S / 10);
 		assert_true(algorithm_keep(&c, &s, &after));
 	}
-	c.delay_us = v.delay_us;
+	c.full_us = v.full_us;
 	settlement_refund(&c, &s, 100 * S, 100 * S + 4 * S / 10);
 	assert_int_equal(s.b, 1 * 100000);
 	algorithm_keep(&c, &s, &after);

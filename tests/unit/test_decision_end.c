@@ -337,6 +337,34 @@ test_delay(void **state)
 	end(&r);
 }
 
+/* What its response says changes what is printed, not what it took. */
+static void
+test_what_a_refund_knows(void **state)
+{
+	struct rig r;
+	struct decision_part *part;
+
+	(void)state;
+	begin(&r,
+	    "[limit a]\nrate = 10/1h burst 9\n"
+	    "algorithm = token_bucket\n" COSTLY
+	    "[limit b]\nrate = 10/1h burst 9\n"
+	    "algorithm = leaky_bucket\ndelay_max = 1h\n" COSTLY);
+	for (int i = 0; i < 3; i++)
+		decide(&r);
+	decision_take_cost(&r.decision, STR("X-Cost"), STR("0"));
+	for (size_t i = 0; i < 2; i++) {
+		part = &r.decision.part[i];
+		assert_int_equal(part->verdict.remaining, 7);
+		assert_in_range(
+		    part->check.check.full_us, 1070000000, 1080000000);
+	}
+	decision_settle(&r.decision, &r.stores, 200);
+	assert_int_equal(left(&r, 0), 7);
+	assert_int_equal(left(&r, 1), 7);
+	end(&r);
+}
+
 /* A request that no limit applies to has nothing to end. */
 static void
 test_nothing_taken(void **state)
@@ -381,6 +409,7 @@ main(void)
 		cmocka_unit_test(test_forfeit),
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_what_a_refund_knows),
 		cmocka_unit_test(test_nothing_taken),
 	};
 

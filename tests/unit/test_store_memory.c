@@ -237,11 +237,11 @@ test_logs_and_queues(void **context)
 		    i < 20 ? VERDICT_ALLOWED : VERDICT_REFUSED);
 		assert_int_equal(a.verdict[1].limit, 20);
 		if (i == 19) {
-			c[1].check.delay_us = a.verdict[1].delay_us;
+			c[1].check.full_us = a.verdict[1].full_us;
 			taken_us = a.taken_us;
 		}
 	}
-	assert_in_range(c[1].check.delay_us, 18 * HOUR_US / 20, HOUR_US);
+	assert_in_range(c[1].check.full_us, 19 * HOUR_US / 20, HOUR_US);
 	s->ops->refund(s, &q, taken_us);
 	a = ask(s, c, 2);
 	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);

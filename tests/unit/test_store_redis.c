@@ -160,7 +160,7 @@ test_all_laws(void **context)
 	assert_int_equal(a.verdict[4].kind, VERDICT_REFUSED);
 	assert_int_equal(a.verdict[4].retry_us, 48 * HOUR_US);
 	taken_us = a.taken_us;
-	c[1].check.delay_us = a.verdict[1].delay_us;
+	c[1].check.full_us = a.verdict[1].full_us;
 	assert_int_equal(ask(&f, c, 5).verdict[0].kind, VERDICT_REFUSED);
 	f.store->ops->refund(f.store, &q, taken_us);
 	for (int i = 0; i < 5; i++)
