@@ -171,13 +171,15 @@ make_check(const struct config_limit *l, const struct rate *rate,
 	return l->algorithm != ALGORITHM_CONCURRENCY || out->slot.p != NULL;
 }
 
-static bool
-has_period(const struct config_limit *l, int64_t period_us)
+/* Which of the limit's own rates has that period; their number: none. */
+static size_t
+find_period(const struct config_limit *l, int64_t period_us)
 {
-	for (size_t i = 0; i < l->rates.n; i++)
-		if (l->rates.rate[i].period_us == period_us)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < l->rates.n && l->rates.rate[i].period_us != period_us)
+		i++;
+	return i;
 }
 
 bool
@@ -232,12 +234,16 @@ limit_counts_anew(
 	    memcmp(&limit->key, &next->key, sizeof(limit->key)) != 0)
 		return true;
 	for (size_t i = 0; i < next->rates.n; i++)
-		if (!has_period(limit, next->rates.rate[i].period_us))
+		if (find_period(limit, next->rates.rate[i].period_us) ==
+		    limit->rates.n)
 			return true;
 	return false;
 }
 
-/* Counts that stand in for others have none. */
+/*
+ * Own counts were given for the limit's rates, so a tier's take that of the
+ * same period. Counts that stand in for others have none.
+ */
 static bool
 name_own(const struct config_limit *l, const struct config_store *store,
     const struct naming *naming, struct arena *arena, struct store_check *out,
@@ -251,8 +257,10 @@ name_own(const struct config_limit *l, const struct config_store *store,
 			return false;
 	}
 	for (size_t i = 0; i < n; i++) {
-		out[i].own_key = name;
-		out[i].own_at = (unsigned)i;
+		size_t at = find_period(l, out[i].check.period_us);
+
+		out[i].own_key = at < l->rates.n ? name : STR_NONE;
+		out[i].own_at = (unsigned)at;
 	}
 	return true;
 }

@@ -1,8 +1,10 @@
 /*
  * own: a key's own counts, which `sluice set` gives it. They stand at
  * PREFIX:{TAG}:LIMIT:own as "N[,N...]", one for each rate of the limit, and
- * replace its N before any other; periods stay. A burst keeps its proportion
- * to N: B * own / N, rounded down, at least 1.
+ * replace its N before any other; periods stay. Where a tier has other rates,
+ * those of the same periods: one whose period the limit does not have keeps
+ * the tier's N. A burst keeps its proportion to N: B * own / N, rounded down,
+ * at least 1.
  */
 #ifndef SLUICE_OWN_H
 #define SLUICE_OWN_H

@@ -13,11 +13,18 @@ LIMITS = {
     "limit bucket": by_key("4/1h burst 8", "token_bucket", path="/bucket/*"),
     "limit pair": {"rate": "2/1h", "key": "header:X-Key+path",
                    "missing_key": "skip", "path": "/pair/*"},
+    "limit plan": by_key("10/1h, 100/1d", path="/plan/*"),
+    "limit free": by_key("10/1h", path="/free/*"),
+    "limit shut": by_key("10/1h", path="/shut/*"),
+    "tier weekly": {"when": "param:PLAN=weekly", "plan": "1000/7d"},
+    "tier gold": {"when": "param:PLAN=gold", "plan": "2000/1d, 20/1s",
+                  "free": "unlimited", "shut": "deny"},
 }
 
 
 def config(store, **more):
-    return {"store": store, **LIMITS, "backend default": cgi(), **more}
+    return {"store": store, **LIMITS, "backend default": cgi(),
+            "response": {"headers": "x-ratelimit, draft-11"}, **more}
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +61,8 @@ def refused(gateway, *arguments, code=1, **kwargs):
     return said
 
 
-def ask(gateway, who="k", uri="/two/x", client="192.0.2.1"):
-    return gateway.ask(uri, headers=key(who), client=client)
+def ask(gateway, who="k", uri="/two/x", client="192.0.2.1", **params):
+    return gateway.ask(uri, headers=key(who), client=client, **params)
 
 
 def own_keys(redis):
@@ -101,6 +108,27 @@ def test_two_rates_and_an_end(gateway, redis, clean):
 def test_a_burst_keeps_its_proportion(gateway, clean):
     good(gateway, "set", "bucket", "k", "6")
     assert ask(gateway, uri="/bucket/x").limit[:2] == (12, 11)
+
+
+def test_under_a_tier_only_rates_of_the_same_periods(gateway, clean):
+    good(gateway, "set", "plan", "k", "5,50")
+    assert ask(gateway, uri="/plan/x").limit[:2] == (5, 4)
+    got = ask(gateway, uri="/plan/x", PLAN="weekly")
+    assert got.limit[:2] == (1000, 999)
+    # 20/1s is the tier's, and of the two own counts that of the day.
+    got = ask(gateway, uri="/plan/x", PLAN="gold")
+    assert got.limit[:2] == (20, 19)
+    assert got.header("RateLimit-Policy") == (
+        '"plan-1d";q=50;w=86400, "plan-1s";q=20;w=1')
+
+
+def test_a_tier_without_counts_stands_before_them(gateway, clean):
+    for name in "free", "shut":
+        good(gateway, "set", name, "k", "5")
+        assert ask(gateway, uri="/%s/x" % name).limit[:2] == (5, 4)
+    got = ask(gateway, uri="/free/x", PLAN="gold")
+    assert got.status != 429 and got.limit == (None, None, None)
+    assert ask(gateway, uri="/shut/x", PLAN="gold").status == 429
 
 
 def test_keys_of_several_parts(gateway, clean):

@@ -252,6 +252,35 @@ test_where_none_can_be(void **state)
 	}
 }
 
+/* A tier's rate has the own count that was given for the same period. */
+static void
+test_under_a_tier(void **state)
+{
+	struct config *config =
+	    load_limit(REDIS "[tier t]\nwhen = client=192.0.2.1\n"
+			     "a = 7/1d, 8/1m, 9/1h\n",
+		"rate = 5/1m, 50/1d");
+	struct params params = params_of("REMOTE_ADDR=192.0.2.1\n", &arena);
+	struct store_check check[STORE_CHECKS_MAX];
+	struct subject subject;
+	size_t n;
+
+	(void)state;
+	assert_true(subject_read(
+	    &subject, CONFIG_ROLE_RESPONDER, &params, config, &arena));
+	assert_int_equal(limit_prepare(&config->limit[0], &config->store,
+			     &subject, &arena, check, STORE_CHECKS_MAX, &n),
+	    LIMIT_CHECKED);
+	assert_int_equal(n, 3);
+	assert_int_equal(check[0].own_at, 1);
+	assert_int_equal(check[1].own_at, 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(
+		    str_eq(check[i].own_key, STR("sluice:{192.0.2.1}:a:own")));
+	assert_null(check[2].own_key.p);
+	config_unref(config);
+}
+
 int
 main(void)
 {
@@ -265,6 +294,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    test_where_none_can_be, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_under_a_tier, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
