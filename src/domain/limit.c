@@ -166,8 +166,8 @@ make_check(const struct config_limit *l, const struct rate *rate,
 	};
 	if (l->align == ALIGN_CALENDAR)
 		set_windows(l, rate, &out->check);
-	if (l->algorithm == ALGORITHM_CONCURRENCY)
-		out->slot = slot_new(arena);
+	out->slot =
+	    l->algorithm == ALGORITHM_CONCURRENCY ? slot_new(arena) : STR_NONE;
 	return l->algorithm != ALGORITHM_CONCURRENCY || out->slot.p != NULL;
 }
 

@@ -746,6 +746,10 @@ test_room(void **state)
 		assert_int_equal(n, room < 3 ? 0 : 3);
 		if (room < 3)
 			assert_int_equal(check[0].key.len, 0x5a5a5a5a5a5a5a5a);
+		/* What it has not is said too. */
+		for (size_t i = 0; i < n; i++)
+			assert_true(check[i].slot.p == NULL &&
+			    check[i].own_key.p == NULL);
 	}
 	config_unref(config);
 }
