@@ -110,6 +110,8 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(ROOMS) $(BUILD)/flags | deps-unit
 
 # The store in memory has its time from these.
 $(LAWS): LDFLAGS += -Wl,--wrap=clock_steady_us
+# It sets the system's clock.
+$(BUILD)/tests/unit/test_decision: LDFLAGS += -Wl,--wrap=clock_real_us
 
 $(BUILD)/tests/lua/%: tests/lua/%.c $(ROOMS) $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -202,7 +202,8 @@ is_open(const struct config_limit *limit)
 
 /* A check that got an error took nothing. */
 static void
-keep(struct decision *d, const struct batch *b, enum decision_asked asked)
+keep(struct decision *d, const struct store *store, const struct batch *b,
+    enum decision_asked asked)
 {
 	bool committed = was_committed(b);
 
@@ -215,6 +216,7 @@ keep(struct decision *d, const struct batch *b, enum decision_asked asked)
 			.verdict = b->answer.verdict[i],
 			.asked = asked,
 			.taken_us = b->answer.taken_us,
+			.is_steady = store->is_steady,
 			.said = -1,
 		};
 		if (!is_answered(b, i))
@@ -237,7 +239,7 @@ ask(struct decision *d, const struct stores *stores, struct batch *b,
 	struct store_question q = { b->check, b->n };
 
 	store->ops->ask(store, &q, &b->answer);
-	keep(d, b, asked);
+	keep(d, store, b, asked);
 }
 
 /* File order is that of the limits in their array. */

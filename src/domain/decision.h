@@ -44,6 +44,7 @@ struct decision_part {
 	struct verdict verdict; /* VERDICT_ERROR: no answer */
 	enum decision_asked asked;
 	int64_t taken_us; /* on that store's clock */
+	bool is_steady;   /* which is that of store->is_steady */
 	bool taken;       /* its cost is, and has not been given back */
 	int64_t said;     /* cost = response: what it said; -1: nothing */
 };

@@ -2,6 +2,9 @@
 
 #include "base/clock.h"
 
+/* Two readings of clocks are not further apart, but for a step. */
+#define SAME_US 500000
+
 static bool
 is_told(const struct decision_part *part)
 {
@@ -63,6 +66,23 @@ is_one_of_many(const struct decision *d, size_t at)
 	return n > 1;
 }
 
+/*
+ * When it was checked, as a date: what its times count from. The clock of a
+ * count in memory does not follow the system's where that is set.
+ */
+static int64_t
+date_of(const struct decision_part *part)
+{
+	int64_t set_us;
+
+	if (!part->is_steady)
+		return part->taken_us;
+	set_us = clock_real_us() - clock_steady_us();
+	if (set_us > -SAME_US && set_us < SAME_US)
+		set_us = 0;
+	return part->taken_us + set_us;
+}
+
 void
 figures_tell(struct decision *d, struct arena *arena)
 {
@@ -86,18 +106,18 @@ figures_tell(struct decision *d, struct arena *arena)
 		rate[n] = numbers_rate(part->limit->name, is_one_of_many(d, i),
 		    &part->check.check, &part->verdict);
 		if (spoken == NULL && part->limit == d->limit &&
-		    is_same(&part->verdict, &d->verdict))
+		    is_same(&part->verdict, &d->verdict)) {
 			spoken = &rate[n];
+			d->numbers.at_us = date_of(part);
+		}
 		n++;
 	}
 	if (spoken == NULL) { /* it refused without being asked */
 		rate[n] =
 		    numbers_rate(d->limit->name, false, &none, &d->verdict);
 		spoken = &rate[n++];
-	}
-	/* Told anew after the response, its times still count from here. */
-	if (d->numbers.at_us == 0)
 		d->numbers.at_us = clock_real_us();
+	}
 	d->numbers.rate = rate;
 	d->numbers.n = n;
 	d->numbers.spoken = spoken;

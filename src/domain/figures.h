@@ -15,8 +15,8 @@
 void figures_choose(struct decision *d);
 /*
  * Fills d->numbers from its parts: the rates that were asked and answered,
- * but for observed limits, and the one that the decision speaks for. To be
- * called while its verdicts are fresh. Without memory has_numbers goes.
+ * but for observed limits, and the one that the decision speaks for. Without
+ * memory has_numbers goes.
  */
 void figures_tell(struct decision *d, struct arena *arena);
 

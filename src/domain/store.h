@@ -108,6 +108,7 @@ struct store_ops {
 struct store {
 	const struct store_ops *ops;
 	bool may_block; /* `ask` may wait for a peer */
+	bool is_steady; /* its clock is clock_steady_us; else that of a host */
 	/* Set by the owner before use: gets maintain called at once. */
 	void (*wake)(void *context);
 	void *wake_context;

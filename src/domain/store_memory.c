@@ -355,6 +355,7 @@ store_memory_new(size_t max_keys)
 	if (m == NULL)
 		return NULL;
 	m->store.ops = &memory_ops;
+	m->store.is_steady = true;
 	held_slots_init(&m->slots);
 	shards_init(&m->shards, max_keys);
 	return &m->store;

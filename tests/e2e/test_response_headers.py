@@ -147,6 +147,29 @@ def test_B48_reset_as_a_moment(site):
     assert got.header("ratelimit-reset") == "60"
 
 
+@pytest.mark.parametrize("store", ["memory", "redis"])
+def test_a_moment_is_the_end_of_the_window_exactly(farm, store):
+    """Not the second after it, as it would be by a later look at a clock."""
+    address = MEMORY if store == "memory" else {
+        "address": farm.redis().address, "timeout": "5s"}
+    gateway = farm.gateway({
+        "store": address,
+        "limit a": {"rate": "9/1s", "key": "global", "align": "epoch",
+                    "algorithm": "fixed_window"},
+        "response": {"reset": "epoch"},
+        "backend default": fastcgi(farm.application(
+            lambda request: request.answer("ok")))})
+    told = []
+    while len(told) < 5:
+        before = time.time()
+        got = gateway.ask("/")
+        after = time.time()
+        # The same second for all clocks there are.
+        if got.status == 200 and int(before - 0.001) == int(after + 0.001):
+            told.append(got.limit[2] - int(before))
+    assert told == [1] * 5
+
+
 def own(site, who, *lines):
     return site.ask("/own.php?" + "&".join(lines), who, "/own.php")
 

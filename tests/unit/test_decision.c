@@ -4,6 +4,7 @@
  */
 #include "domain/decision.h"
 
+#include "base/clock.h"
 #include "config_text.h"
 #include "params_text.h"
 #include "wire.h"
@@ -442,6 +443,61 @@ test_numbers(void **state)
 	}
 }
 
+static int64_t clock_set_us; /* by how much, since the process began */
+
+int64_t __real_clock_real_us(void);
+int64_t __wrap_clock_real_us(void);
+
+int64_t
+__wrap_clock_real_us(void)
+{
+	return __real_clock_real_us() + clock_set_us;
+}
+
+/* Its times count from the check, by the clock of the store that did it. */
+static void
+test_when_it_was_so(void **state)
+{
+	static const struct row rows[] = {
+		{ A B LOCAL, "a allow 3 1\n", UP, "b allow 5 1\n", NULL },
+		{ A B LOCAL, "a allow 5 1\n", UP, "b allow 3 1\n", NULL },
+		{ A, "a refuse 9\n", UP, "", NULL },
+	};
+	static const struct {
+		size_t row;
+		bool is_steady;
+		int64_t set_us;
+		int64_t want_us;
+	} t[] = {
+		{ 0, false, 0, 1000 + 's' },
+		{ 1, false, 0, 1000 + 'l' },
+		{ 2, false, 0, 1000 + 's' },
+		/* Redis may stand on a host whose clock is wrong. */
+		{ 2, false, 3600000000, 1000 + 's' },
+		{ 1, true, 0, 1000 + 'l' },
+		{ 0, true, 3600000000, 1000 + 's' },
+	};
+	struct config *config;
+	struct decision d;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(t); i++) {
+		local.store.is_steady = t[i].is_steady;
+		clock_set_us = t[i].set_us;
+		config = decide(&rows[t[i].row], &d);
+		assert_int_equal(d.numbers.at_us, t[i].want_us);
+		config_unref(config);
+	}
+	local.store.is_steady = true;
+	clock_set_us = -3600000000;
+	config = decide(&rows[1], &d);
+	assert_in_range(
+	    d.numbers.at_us + 3600000000 - 1000 - 'l' + 100000, 0, 200000);
+	config_unref(config);
+	local.store.is_steady = false;
+	clock_set_us = 0;
+}
+
 /* What is refused for one limit and unanswered for another: in any order. */
 static void
 test_order_is_no_matter(void **state)
@@ -518,6 +574,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_when_it_was_so),
 		cmocka_unit_test(test_order_is_no_matter),
 		cmocka_unit_test(test_many),
 	};
