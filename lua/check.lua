@@ -9,7 +9,7 @@
 -- either an error (an outage for it) or for each check four doubles as 32
 -- bytes: wait, remaining, next, full. A leaky bucket's, and that of a key
 -- with its own counts, has two more: the delay of a request that is allowed,
--- and the limit.
+-- and the limit; with own counts then the one that was gone by.
 -- wait: 0 allowed, > 0 refused for so long, -1 refused for ever, -2 the
 -- key holds something else.
 --@include now.lua
@@ -18,7 +18,7 @@
 --@include sets.lua
 --@include wide.lua
 local FIGURES = '<dddd'
-local ALL_FIGURES = '<dddddd'
+local OWN_FIGURES = '<ddddddd'
 local NOTHING = pack_bytes(FIGURES, NO_STATE, 0, 0, 0)
 local WAIT = 9 -- where it stands among what decide_many keeps of a check
 local HEADER_SIZE = 4
@@ -26,28 +26,28 @@ local HEADER_SIZE = 4
 local records = ARGV[1]
 local reply, filled = { pack_bytes('<d', now) }, 1
 
--- limit, p, q, r, s, and what the law makes of the count. limit: that of
--- the key's own counts, which are asked for if own_key; else false.
+-- count, p, q, r, s, and how that stands by the law. count: the key's own,
+-- which is asked for if own_key; else false.
 local function weigh(key, law, kind, p, q, r, s, own_key, own_at)
-	local limit = false
+	local count = false
 	local value, text
 	if own_key then
 		value, text = get_both(key, own_key)
 		if text then
-			limit, p, q, s = own(text, records, own_at, kind, p, q,
+			count, p, q, s = own(text, records, own_at, kind, p, q,
 				s)
 		end
 	else
 		value = try('GET', key)
 	end
 	if value and #value ~= law.size then
-		return limit, p, q, r, s, foreign(value)
+		return count, p, q, r, s, foreign(value)
 	end
-	return limit, p, q, r, s, law.evaluate(value, kind, p, q, r, s)
+	return count, p, q, r, s, law.evaluate(value, kind, p, q, r, s)
 end
 
 -- Takes the cost if `take`, and tells the figures.
-local function conclude(key, law, take, limit, p, q, r, s, wait, t, a, b, c, d)
+local function conclude(key, law, take, count, p, q, r, s, wait, t, a, b, c, d)
 	filled = filled + 1
 	if wait == NO_STATE then
 		reply[filled] = NOTHING
@@ -65,9 +65,9 @@ local function conclude(key, law, take, limit, p, q, r, s, wait, t, a, b, c, d)
 	elseif r > 0 then
 		give_ttl(key, end_ms, law == bucket)
 	end
-	if limit then
-		reply[filled] = pack_bytes(ALL_FIGURES, wait, remaining, next,
-			full, 0, limit)
+	if count then
+		reply[filled] = pack_bytes(OWN_FIGURES, wait, remaining, next,
+			full, 0, law == bucket and s or p, count)
 	else
 		reply[filled] = pack_bytes(FIGURES, wait, remaining, next, full)
 	end

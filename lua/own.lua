@@ -35,12 +35,12 @@ local function own_bucket(count, preset, p, q, s)
 	p, q = count / divisor, period / divisor
 	local most = (MAX - MAX % q) / q
 	burst = burst < 1 and 1 or burst < most and burst or most
-	return burst, p, q, burst
+	return count, p, q, burst
 end
 
 -- text: of the own counts; at: where what a check says of them stands.
--- Returns the limit that a verdict has, then p, q and s of the check; false
--- for the limit: there is no such count.
+-- Returns the count, then p, q and s of the check; false for the count: there
+-- is no such one.
 local function own(text, records, at, kind, p, q, s)
 	local which, preset = unpack_bytes(OWN_FORMAT, records, at)
 	local count = own_count(text, which)

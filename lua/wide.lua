@@ -231,7 +231,7 @@ local function make_wide()
 	local function read_own(k, records, at)
 		local text = get_own(k.own_key)
 		if text then
-			k.limit, k.p, k.q, k.s = own(text, records, at,
+			k.count, k.p, k.q, k.s = own(text, records, at,
 				k.kind, k.p, k.q, k.s)
 		end
 	end
@@ -326,9 +326,15 @@ local function make_wide()
 			full = full > k.left and full or k.left
 			remaining = 0
 		end
-		if k.limit then
+		local delay = take and k.delay or 0
+		if k.count then
+			local limit = k.limit or
+				k.base == bucket and k.s or k.p
+			return pack_bytes('<ddddddd', k.wait, remaining, next,
+				full, delay, limit, k.count)
+		elseif k.limit then
 			return pack_bytes('<dddddd', k.wait, remaining, next,
-				full, take and k.delay or 0, k.limit)
+				full, delay, k.limit)
 		end
 		return pack_bytes('<dddd', k.wait, remaining, next, full)
 	end

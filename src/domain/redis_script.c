@@ -268,13 +268,13 @@ redis_script_read_begin(
 	return now.len == 8 && get_double(now.p, &r->now_us);
 }
 
-/* Four figures, or six where the script has something to say of those. */
+/* Four figures, or six or seven where the script has those to say. */
 static bool
-get_figures(struct str figures, int64_t value[6])
+get_figures(struct str figures, int64_t value[7])
 {
 	size_t n = figures.len / 8;
 
-	if (figures.len % 8 != 0 || (n != 4 && n != 6))
+	if (figures.len % 8 != 0 || (n != 4 && n != 6 && n != 7))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (!get_double(figures.p + 8 * i, &value[i]))
@@ -297,14 +297,14 @@ static bool
 read_verdict(struct str figures, const struct redis_script_bounds *bounds,
     struct verdict *v, const char **reason)
 {
-	int64_t value[6] = { 0, 0, 0, 0, 0, bounds->limit };
+	int64_t value[7] = { 0, 0, 0, 0, 0, bounds->limit, 0 };
 
 	if (!get_figures(figures, value))
 		return false;
 	/* What our scripts never say, whoever answers in their place. */
 	if (value[1] < 0 || value[1] > value[5] || value[2] < 0 ||
 	    value[3] < 0 || value[4] < 0 || value[4] > bounds->delay_us ||
-	    value[0] < WAIT_NO_STATE)
+	    value[0] < WAIT_NO_STATE || value[6] < 0)
 		return false;
 	*v = (struct verdict){
 		.kind = value[0] == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED,
@@ -314,6 +314,7 @@ read_verdict(struct str figures, const struct redis_script_bounds *bounds,
 		.full_us = value[3],
 		.delay_us = value[4],
 		.limit = value[5],
+		.own_count = value[6],
 	};
 	if (value[0] == WAIT_NO_STATE) {
 		v->kind = VERDICT_ERROR;

@@ -77,6 +77,7 @@ struct verdict {
 	int64_t full_us;   /* until untouched */
 	int64_t retry_us;  /* refused: least wait; ALGORITHM_NEVER; else 0 */
 	int64_t delay_us;  /* leaky_bucket, allowed: waits so long first */
+	int64_t own_count; /* the key's own, in the place of N; 0: none */
 };
 
 #endif

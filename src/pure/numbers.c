@@ -46,15 +46,9 @@ numbers_rate(const char *limit, bool is_one_of_many, const struct check *check,
 
 	switch (check->algorithm) {
 	case ALGORITHM_TOKEN_BUCKET:
-		/* A key's own bucket fills in the same time as the others. */
-		if (verdict->limit == check->burst)
-			rate.units = check->count;
-		else
-			rate.per_us =
-			    ratio(check->burst, check->period_us, check->count);
-		break;
 	case ALGORITHM_LEAKY_BUCKET:
-		rate.units = check->count;
+		rate.units =
+		    verdict->own_count > 0 ? verdict->own_count : check->count;
 		break;
 	case ALGORITHM_CONCURRENCY:
 		rate.is_in_flight = true;

@@ -14,6 +14,9 @@ LIMITS = {
     "limit pair": {"rate": "2/1h", "key": "header:X-Key+path",
                    "missing_key": "skip", "path": "/pair/*"},
     "limit plan": by_key("10/1h, 100/1d", path="/plan/*"),
+    "limit small": by_key("4/1h burst 3", "token_bucket", path="/small/*"),
+    "limit queue": by_key("4/1h burst 3", "leaky_bucket", path="/queue/*",
+                          delay_max="1h"),
     "limit free": by_key("10/1h", path="/free/*"),
     "limit shut": by_key("10/1h", path="/shut/*"),
     "tier weekly": {"when": "param:PLAN=weekly", "plan": "1000/7d"},
@@ -24,7 +27,8 @@ LIMITS = {
 
 def config(store, **more):
     return {"store": store, **LIMITS, "backend default": cgi(),
-            "response": {"headers": "x-ratelimit, draft-11"}, **more}
+            "response": {"headers": "x-ratelimit, draft-03, draft-11"},
+            **more}
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +133,18 @@ def test_a_tier_without_counts_stands_before_them(gateway, clean):
     got = ask(gateway, uri="/free/x", PLAN="gold")
     assert got.status != 429 and got.limit == (None, None, None)
     assert ask(gateway, uri="/shut/x", PLAN="gold").status == 429
+
+
+@pytest.mark.parametrize("name", ["small", "queue"])
+def test_what_is_told_of_a_bucket_is_its_own(gateway, clean, name):
+    """3/1h: of a burst of 2.25 there are 2."""
+    assert ask(gateway, uri="/%s/x" % name, who="other").header(
+        "RateLimit-Policy") == '"%s";q=3;w=2700' % name
+    good(gateway, "set", name, "k", "3")
+    got = ask(gateway, uri="/%s/x" % name)
+    assert got.header("RateLimit-Policy") == '"%s";q=2;w=2400' % name
+    assert got.header("RateLimit") == '"%s";r=1;t=1200' % name
+    assert got.header("RateLimit-Limit") == "2, 2;w=2400"
 
 
 def test_keys_of_several_parts(gateway, clean):

@@ -163,7 +163,7 @@ class Script:
 
 
 def by_request(reply, argument):
-    """[now, request, ...], each an error or 4 (or 6) numbers a check."""
+    """[now, request, ...], each an error or 4 (6, 7) numbers a check."""
     parts, at = [int(struct.unpack("<d", reply[0])[0])], 1
     while argument:
         n, _, size = struct.unpack("<BBH", argument[:4])

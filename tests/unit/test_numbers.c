@@ -227,9 +227,22 @@ test_bucket(void **state)
 		    "RateLimit: \"b\";r=9;t=3\r\n" },
 		/* Of a key with counts of its own: 5/1s burst 10 here. */
 		{ { .count = 10, .period_us = SECOND, .burst = 20 },
-		    { .limit = 10, .remaining = 9, .next_us = 200000 },
+		    { .limit = 10,
+			.remaining = 9,
+			.next_us = 200000,
+			.own_count = 5 },
 		    "RateLimit-Policy: \"b\";q=10;w=2\r\n"
 		    "RateLimit: \"b\";r=9;t=2\r\n" },
+		/* 6/1h, whose burst of 1.5 is as good as that of 4/1h. */
+		{ { .count = 4, .period_us = HOUR, .burst = 1 },
+		    { .limit = 1, .remaining = 1, .own_count = 6 },
+		    "RateLimit-Policy: \"b\";q=1;w=600\r\n"
+		    "RateLimit: \"b\";r=1;t=600\r\n" },
+		/* 3/1h, of whose burst of 3.75 are 3. */
+		{ { .count = 4, .period_us = HOUR, .burst = 5 },
+		    { .limit = 3, .remaining = 2, .own_count = 3 },
+		    "RateLimit-Policy: \"b\";q=3;w=3600\r\n"
+		    "RateLimit: \"b\";r=2;t=2400\r\n" },
 		/* The wait for the next is the longer. */
 		{ { .count = 1, .period_us = HOUR },
 		    { .limit = 5, .remaining = 0, .next_us = HOUR - 1 },
@@ -245,9 +258,12 @@ test_bucket(void **state)
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct check check = table[i].check;
 
-		check.algorithm = ALGORITHM_TOKEN_BUCKET;
 		if (check.burst == 0)
 			check.burst = table[i].verdict.limit;
+		check.algorithm = ALGORITHM_TOKEN_BUCKET;
+		expect_one(numbers_rate("b", false, &check, &table[i].verdict),
+		    NUMBERS_DRAFT_11, table[i].expected);
+		check.algorithm = ALGORITHM_LEAKY_BUCKET;
 		expect_one(numbers_rate("b", false, &check, &table[i].verdict),
 		    NUMBERS_DRAFT_11, table[i].expected);
 	}
