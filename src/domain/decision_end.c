@@ -91,14 +91,18 @@ log_bad_cost(
 	log_end(&line);
 }
 
+/* What has all its units waits for none. */
 static void
 print_less(struct verdict *v, int64_t units)
 {
 	v->remaining -= units;
 	if (v->remaining < 0)
 		v->remaining = 0;
-	if (v->remaining > v->limit)
-		v->remaining = v->limit;
+	if (v->remaining < v->limit)
+		return;
+	v->remaining = v->limit;
+	v->next_us = 0;
+	v->full_us = 0;
 }
 
 bool

@@ -113,6 +113,11 @@ def test_the_response_says_the_cost(gateway):
           "a refusal")
 
 
+def test_a_response_that_costs_nothing_leaves_it_untouched(gateway):
+    got = say(gateway, "cost=0", headers={"X-Points": "free"})
+    assert (got.status, got.limit) == (200, (100, 100, 0))
+
+
 @pytest.mark.parametrize("cost", ["", "-1", "x", "1.5", "1000001", "7,7"])
 def test_nonsense_costs_what_was_held(gateway, cost):
     """B20, B23."""

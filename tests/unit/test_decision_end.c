@@ -159,6 +159,10 @@ test_response_cost(void **state)
 		    r.decision.verdict.remaining, table[i].printed);
 		assert_int_equal(r.decision.numbers.spoken->verdict.remaining,
 		    table[i].printed);
+		assert_int_equal(
+		    r.decision.verdict.next_us > 0, table[i].printed < 100);
+		assert_int_equal(
+		    r.decision.verdict.full_us > 0, table[i].printed < 100);
 		decision_settle(&r.decision, &r.stores, 200);
 		assert_int_equal(left(&r, 0), table[i].left);
 		end(&r);
