@@ -121,15 +121,18 @@ is_violated(const struct numbers_rate *rate)
 	return rate->verdict.kind == VERDICT_REFUSED;
 }
 
-/* By the names that RateLimit-Policy gives them. */
+/* By the names that RateLimit-Policy gives them, where there are numbers. */
 static void
 add_violated(struct buf *out, const struct reply *reply)
 {
-	size_t n = reply->numbers == NULL ? 0 : reply->numbers->n;
 	const char *separator = "";
 
+	if (reply->numbers == NULL) {
+		buf_addf(out, ",\"violated-policies\":[\"%s\"]", reply->limit);
+		return;
+	}
 	buf_addf(out, ",\"violated-policies\":[");
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < reply->numbers->n; i++) {
 		if (!is_violated(&reply->numbers->rate[i]))
 			continue;
 		buf_addf(out, "%s\"", separator);

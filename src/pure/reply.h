@@ -33,7 +33,7 @@ struct reply_style {
 struct reply {
 	int status;
 	bool without_body; /* to HEAD */
-	bool is_refusal;   /* by a limit: its name and numbers are known */
+	bool is_refusal;   /* by a limit, whose name is known */
 	const char *limit; /* its name */
 	/* What is known of the limits; NULL: nothing. */
 	const struct numbers *numbers;

@@ -1,12 +1,15 @@
 """on_outage = local: while the store is out each gateway counts alone."""
 
+import json
+
 from harness.gateway import APPS
 from harness.log import OUTAGE, RECOVERY
 from harness.recipes import by_key, fastcgi, key
 
 
 def ask(gateway, who):
-    return gateway.ask("/x", headers=key(who),
+    return gateway.ask("/x", headers={**key(who),
+                                      "Accept": "application/json"},
                        SCRIPT_FILENAME=APPS + "/ok.php")
 
 
@@ -34,6 +37,7 @@ def test_each_gateway_counts_alone(farm):
         got = ask(gateway, "a")
         assert (got.status, got.limit) == (429, (None, None, None))
         assert 3500 <= int(got.header("Retry-After")) <= 3600
+        assert json.loads(got.body)["violated-policies"] == ["few"]
         assert ask(gateway, "b").status == 200
     marks = [g.log.mark() for g in (one, two)]
     redis.start()

@@ -251,6 +251,13 @@ test_json(void **state)
 	    PROBLEM "\"detail\":\"\\\"Stop\\\"\\u000a\","
 		    "\"violated-policies\":[\"login-1m\",\"address\"],"
 		    "\"retry-after\":2}\n");
+	/* An outage has no numbers, but a limit that refused. */
+	reply.numbers = NULL;
+	reply.message = NULL;
+	expect_body(reply, "application/json", "application/problem+json",
+	    PROBLEM "\"detail\":\"Try again in 2 s.\","
+		    "\"violated-policies\":[\"login\"],"
+		    "\"retry-after\":2}\n");
 	/* Not every answer of ours is a quota's. */
 	reply = (struct reply){ .status = 404, .style = &style };
 	expect_body(reply, "application/json", "application/problem+json",
