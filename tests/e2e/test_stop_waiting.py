@@ -73,6 +73,13 @@ def told(conns, seconds=5.0):
     return conn.response()
 
 
+def waiting(gateway, uri, count):
+    """One passes at once and one is refused, for all others wait by then."""
+    conns = send(gateway, uri, count)
+    assert sorted([told(conns).status, told(conns).status]) == [200, 429]
+    return conns
+
+
 def stop_listening(gateway):
     gateway.signal(signal.SIGTERM)
     until(lambda: not process.can_connect(gateway.address), 5.0,
@@ -100,8 +107,7 @@ def ended(gateway):
 def test_who_comes_due_in_time_is_served(farm, desk, store):
     gateway = start(farm, desk, store, slow=leaky("1/1s burst 3"))
     start_time = time.monotonic()
-    conns = send(gateway, "/", 3)
-    assert told(conns).status == 200
+    conns = waiting(gateway, "/", 4)
     stop_listening(gateway)
     for _ in range(2):
         got = told(conns)
@@ -115,19 +121,19 @@ def fill(gateway, desk, queued):
     before = gateway.open_descriptors()
     inside = send(gateway, "/kept", INFLIGHT)
     until(lambda: desk.app.seen == INFLIGHT, what="the places taken")
-    waiting = send(gateway, "/queued", queued)
+    queue = send(gateway, "/queued", queued)
     until(lambda: gateway.open_descriptors()
           >= before + 2 * INFLIGHT + queued, what="the queue")
-    return inside, waiting
+    return inside, queue
 
 
 def test_who_gets_a_place_in_time_is_served(farm, desk):
     gateway = start(farm, desk)
-    inside, waiting = fill(gateway, desk, 5)
+    inside, queue = fill(gateway, desk, 5)
     stop_listening(gateway)
     assert desk.app.seen == INFLIGHT
     desk.opens.set()
-    for conn in inside + waiting:
+    for conn in inside + queue:
         got = conn.response()
         assert (got.status, got.body, got.complete) == (200, b"served", True)
     assert gateway.wait_exit() == 0
@@ -143,9 +149,7 @@ def test_who_is_held_back_too_long_is_503_and_takes_nothing(farm, desk):
     }
     store = {"address": farm.redis().address, "timeout": "2s"}
     gateway = start(farm, desk, store, "300ms", **limits)
-    conns = send(gateway, "/held", 3)
-    # One at once; one has to wait; for a third there is no room.
-    assert sorted([told(conns).status, told(conns).status]) == [200, 429]
+    conns = waiting(gateway, "/held", 3)
     start_time = time.monotonic()
     gateway.signal(signal.SIGTERM)
     got = conns[0].response()
@@ -173,9 +177,9 @@ def test_who_has_no_place_in_time_is_503_and_reaches_nobody(farm, desk):
     redis = farm.redis()
     store = {"address": redis.address, "timeout": "2s"}
     gateway = start(farm, desk, store, "300ms", **limits)
-    inside, waiting = fill(gateway, desk, 20)
+    inside, queue = fill(gateway, desk, 20)
     gateway.signal(signal.SIGTERM)
-    for conn in waiting:
+    for conn in queue:
         got = conn.response()
         is_turned_away(got)
         # It stays counted, and says so.
@@ -207,8 +211,7 @@ def test_whose_body_does_not_come_in_time_is_503(farm, desk):
 
 def test_a_second_sigterm_turns_away_at_once(farm, desk):
     gateway = start(farm, desk, hour=leaky("1/1h burst 2"))
-    conns = send(gateway, "/", 2)
-    assert told(conns).status == 200
+    conns = waiting(gateway, "/", 3)
     stop_listening(gateway)
     gateway.signal(signal.SIGTERM)
     is_turned_away(conns[0].response())
