@@ -12,6 +12,7 @@ struct reading {
 	struct arena *arena;
 	struct items *items;
 	size_t cap;
+	struct item_place here;
 };
 
 /* Grows by copying: the arena's old block is given back with the rest. */
@@ -19,16 +20,20 @@ static bool
 has_room(struct reading *r)
 {
 	size_t cap = r->cap == 0 ? 8 : r->cap * 2;
-	struct str *grown;
+	struct items grown = { .n = r->items->n };
 
 	if (r->items->n < r->cap)
 		return true;
-	grown = arena_alloc(r->arena, cap * sizeof(*grown));
-	if (grown == NULL)
+	grown.at = arena_alloc(r->arena, cap * sizeof(*grown.at));
+	grown.place = arena_alloc(r->arena, cap * sizeof(*grown.place));
+	if (grown.at == NULL || grown.place == NULL)
 		return false;
-	if (r->items->n > 0)
-		memcpy(grown, r->items->at, r->items->n * sizeof(*grown));
-	r->items->at = grown;
+	if (grown.n > 0) {
+		memcpy(grown.at, r->items->at, grown.n * sizeof(*grown.at));
+		memcpy(grown.place, r->items->place,
+		    grown.n * sizeof(*grown.place));
+	}
+	*r->items = grown;
 	r->cap = cap;
 	return true;
 }
@@ -43,7 +48,9 @@ add(struct reading *r, struct str item, struct err *err)
 	copy = arena_copy(r->arena, item);
 	if (copy.p == NULL || !has_room(r))
 		return err_set(err, "out of memory");
-	r->items->at[r->items->n++] = copy;
+	r->items->at[r->items->n] = copy;
+	r->items->place[r->items->n] = r->here;
+	r->items->n++;
 	return true;
 }
 
@@ -53,6 +60,7 @@ add_lines(struct reading *r, struct str text, struct err *err)
 	while (text.p != NULL) {
 		struct str line = str_cut(&text, '\n');
 
+		r->here.line++;
 		if (line.len > 0 && line.p[line.len - 1] == '\r')
 			line.len--;
 		line = str_trim(line);
@@ -77,9 +85,11 @@ add_file(struct reading *r, struct str name, struct err *err)
 	if (path == NULL)
 		return err_set(err, "out of memory");
 	buf_init(&text);
+	r->here = (struct item_place){ .file = path };
 	ok = file_read(path, FILE_BYTES_MAX, &text, &info, &why) &&
 	    add_lines(r, buf_str(&text), &why);
 	buf_release(&text);
+	r->here = (struct item_place){ 0 };
 	if (!ok)
 		return err_set(err, "%s: %s", path, why.text);
 	if (r->items->n == before)
@@ -91,7 +101,11 @@ bool
 items_parse(struct str text, const char *directory, struct arena *arena,
     struct items *items, struct err *err)
 {
-	struct reading r = { directory, arena, items, 0 };
+	struct reading r = {
+		.directory = directory,
+		.arena = arena,
+		.items = items,
+	};
 
 	*items = (struct items){ 0 };
 	do {

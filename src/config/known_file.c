@@ -12,6 +12,20 @@ wipe(const struct items *items)
 		    (char *)(uintptr_t)items->at[i].p, items->at[i].len);
 }
 
+/* The list is of files, so each item has a line. */
+static bool
+check(const struct items *items, struct err *err)
+{
+	for (size_t i = 0; i < items->n; i++)
+		if (!known_item_is_good(items->at[i]))
+			return err_set(err,
+			    "%s:%u: " KNOWN_HASH
+			    " without the 32 lower-case hex digits that "
+			    "`sluice hash` prints",
+			    items->place[i].file, items->place[i].line);
+	return true;
+}
+
 struct known *
 known_file_read(struct str list, const char *directory,
     const struct key_hasher *hasher, struct arena *arena, struct err *err)
@@ -21,7 +35,8 @@ known_file_read(struct str list, const char *directory,
 	struct arena plain;
 
 	arena_init(&plain);
-	if (items_parse(list, directory, &plain, &items, err))
+	if (items_parse(list, directory, &plain, &items, err) &&
+	    check(&items, err))
 		known = known_new(items.at, items.n, hasher, arena, err);
 	wipe(&items);
 	arena_release(&plain);

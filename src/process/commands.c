@@ -12,6 +12,7 @@
 #include "io/redis_link.h"
 #include "process/secret_value.h"
 #include "pure/key.h"
+#include "pure/known.h"
 
 /* These libraries do not tell; the build asks the package manager. */
 #ifndef SLUICE_LIBFCGI_VERSION
@@ -92,7 +93,7 @@ print_hash(const struct config *config, struct str value)
 		fputs("sluice: libcrypto failed\n", stderr);
 		return EX_SOFTWARE;
 	}
-	printf("%s\n", tag);
+	printf(KNOWN_HASH "%s\n", tag);
 	return EX_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "pure/known.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,16 +16,34 @@ struct known {
 	struct hash *hash; /* sorted */
 };
 
-static bool
-is_hash(struct str item)
+/* What stands behind `hash:`; p NULL: it is a value. */
+static struct str
+digits_of(struct str item)
 {
-	if (item.len != HASH_DIGITS)
-		return false;
-	for (size_t i = 0; i < item.len; i++)
-		if (!(item.p[i] >= '0' && item.p[i] <= '9') &&
-		    !(item.p[i] >= 'a' && item.p[i] <= 'f'))
+	const struct str before = STR(KNOWN_HASH);
+
+	if (!str_starts(item, before))
+		return STR_NONE;
+	return (struct str){ item.p + before.len, item.len - before.len };
+}
+
+static bool
+are_hex(struct str digits)
+{
+	for (size_t i = 0; i < digits.len; i++)
+		if (!(digits.p[i] >= '0' && digits.p[i] <= '9') &&
+		    !(digits.p[i] >= 'a' && digits.p[i] <= 'f'))
 			return false;
 	return true;
+}
+
+bool
+known_item_is_good(struct str item)
+{
+	struct str digits = digits_of(item);
+
+	return digits.p == NULL ||
+	    (digits.len == HASH_DIGITS && are_hex(digits));
 }
 
 static bool
@@ -35,6 +54,18 @@ hash_value(const struct key_hasher *hasher, struct str value, struct hash *hash)
 	if (key_tag(hasher, &value, 1, false, tag) != HASH_DIGITS)
 		return false;
 	memcpy(hash->digits, tag, HASH_DIGITS);
+	return true;
+}
+
+static bool
+read_item(const struct key_hasher *hasher, struct str item, struct hash *hash)
+{
+	struct str digits = digits_of(item);
+
+	if (digits.p == NULL)
+		return hash_value(hasher, item, hash);
+	assert(digits.len == HASH_DIGITS);
+	memcpy(hash->digits, digits.p, HASH_DIGITS);
 	return true;
 }
 
@@ -56,14 +87,11 @@ known_new(const struct str *items, size_t n, const struct key_hasher *hasher,
 		return NULL;
 	}
 	*known = (struct known){ hasher, n, hash };
-	for (size_t i = 0; i < n; i++) {
-		if (is_hash(items[i])) {
-			memcpy(hash[i].digits, items[i].p, HASH_DIGITS);
-		} else if (!hash_value(hasher, items[i], &hash[i])) {
+	for (size_t i = 0; i < n; i++)
+		if (!read_item(hasher, items[i], &hash[i])) {
 			err_set(err, "libcrypto failed");
 			return NULL;
 		}
-	}
 	qsort(hash, n, sizeof(*hash), compare);
 	return known;
 }

@@ -16,6 +16,7 @@ from harness.redis_server import monitored
 
 FORM = "application/x-www-form-urlencoded"
 HASH = re.compile("[0-9a-f]{32}")
+HEX = "0123456789abcdef0123456789abcdef"
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +27,12 @@ def php(shared):
 @pytest.fixture(scope="module")
 def known(shared):
     return shared.place.write(
-        "api.keys", "# ours\nalpha key\n%s\n" % hashed("beta"), 0o600)
+        "api.keys", "# ours\nalpha key\nhash:%s\n%s\n" % (hashed("beta"), HEX),
+        0o600)
 
 
 def hashed(value):
-    """What `sluice hash` prints without a key_secret."""
+    """What stands in Redis without a key_secret."""
     secret = b"sluice: a public secret, where none is configured"
     data = struct.pack(">Q", len(value)) + value.encode()
     return hmac.new(secret, data, hashlib.sha256).hexdigest()[:32]
@@ -188,7 +190,10 @@ def test_known_keys(gateway):
     # Whoever invents keys is counted by address.
     for n in range(3):
         assert left(key("invented-%d" % n, "192.0.2.72")) == 2 - n
-    assert key(hashed("beta"), "192.0.2.72").status == 429
+    for taken in (hashed("beta"), "hash:" + hashed("beta"), hashed(HEX)):
+        assert key(taken, "192.0.2.72").status == 429
+    # A key may look as a hash does.
+    assert left(key(HEX, "192.0.2.70")) == 2
     assert key("beta", "192.0.2.1", "/strict").status == 200
     assert key("gamma", "192.0.2.1", "/strict").status == 403
 
@@ -207,14 +212,17 @@ def test_a_reload_reads_known_keys_anew(farm, php):
         return ask(gateway, "/", headers={"X-Key": value}).status
 
     assert (status("one"), status("two")) == (200, 403)
-    hashed_two = subprocess.run(
-        [BINARY, "hash", "-c", gateway.config_path, "two"], check=True,
-        stdout=subprocess.PIPE, timeout=10).stdout.decode().strip()
     with open(path, "w") as f:
-        f.write("# only its hash\n%s\n" % hashed_two)
+        f.write("other\n")
+    with open(path, "a") as f:
+        subprocess.run([BINARY, "hash", "-c", gateway.config_path, "two"],
+                       check=True, stdout=f, timeout=10)
+    with open(path) as f:
+        hashed_two = f.read().splitlines()[1]
+    assert re.fullmatch("hash:[0-9a-f]{32}", hashed_two)
     gateway.log.wait_for("reloaded", since=gateway.reload(config))
-    assert (status("one"), status("two"), status(hashed_two)) == (
-        403, 200, 403)
+    assert (status("one"), status("two")) == (403, 200)
+    assert (status(hashed_two), status(hashed_two[5:])) == (403, 403)
 
 
 def test_header_and_query_say_what_a_limit_applies_to(gateway):

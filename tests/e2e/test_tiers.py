@@ -102,3 +102,4 @@ def test_hashes_in_the_file(farm):
     assert limit(gateway, headers={"X-Api-Key": "gold"}) == 100
     # Who has read the file has no key.
     assert limit(gateway, headers={"X-Api-Key": stored}) == 10
+    assert limit(gateway, headers={"X-Api-Key": stored[5:]}) == 10

@@ -176,6 +176,10 @@ test_known_keys(void **state)
 		    "No such file or directory\n" },
 		{ KEYS "key = header:A\nknown_keys = @empty\n",
 		    "t.ini:9: [limit a] known_keys: empty: has no items\n" },
+		{ KEYS "key = header:A\nknown_keys = @keys, @hashes\n",
+		    "t.ini:9: [limit a] known_keys: hashes:4: hash: without "
+		    "the 32 lower-case hex digits that `sluice hash` "
+		    "prints\n" },
 		{ KEYS "key = header:A\nknown_keys = secret\n",
 		    "t.ini:9: [limit a] known_keys: is written @PATH: a file "
 		    "of values, or of their hashes, one a line\n" },
@@ -219,6 +223,9 @@ test_known_keys(void **state)
 
 	(void)state;
 	write_file("keys", STR("one\ntwo\n"));
+	write_file("hashes",
+	    STR("# ours\n\nhash:0123456789abcdef0123456789abcdef\n"
+		"hash:0123456789abcdef\n"));
 	write_file("empty", STR("# none\n"));
 	expect_rows(table, COUNT(table));
 	for (size_t i = 0; i < COUNT(invented) + COUNT(good); i++) {

@@ -330,6 +330,9 @@ test_when(void **state)
 		    "file or directory\n" },
 		{ A "[tier t]\na = 1/1s\nwhen = header:X-Key=@empty\n",
 		    "t.ini:9: [tier t] when: empty: has no items\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = header:X-Key=@hashes\n",
+		    "t.ini:9: [tier t] when: hashes:2: hash: without the 32 "
+		    "lower-case hex digits that `sluice hash` prints\n" },
 		{ A "[tier t]\na = 1/1s\nwhen = client=10.0.0.1/8\n",
 		    "t.ini:9: [tier t] when: `10.0.0.1/8`: bits behind the "
 		    "prefix are set; the network is 10.0.0.0/8\n" },
@@ -357,6 +360,7 @@ test_when(void **state)
 
 	(void)state;
 	write_file("keys", STR("one\n# none\ntwo\n"));
+	write_file("hashes", STR("one\nhash:0123456789ABCDEF\n"));
 	write_file("empty", STR("# none\n"));
 	expect_rows(table, COUNT(table));
 }

@@ -573,6 +573,7 @@ test_alternatives_are_apart(void **state)
 static void
 test_known_keys(void **state)
 {
+#define HEX   "0123456789abcdef0123456789abcdef"
 #define KNOWN KEY("header:A|query:k|client") "\nknown_keys = @keys"
 	static const char *const same[][2] = {
 		{ "HTTP_A=alpha key", "QUERY_STRING=k=alpha+key" },
@@ -582,6 +583,8 @@ test_known_keys(void **state)
 		/* Of a hash the value is known, the hash is no value. */
 		{ "HTTP_A=delta", "HTTP_A=delta" },
 		{ IP "HTTP_A=4043a81585819d51096cdc492e46ef17", IP },
+		{ IP "HTTP_A=hash:4043a81585819d51096cdc492e46ef17", IP },
+		{ "HTTP_A=" HEX, "QUERY_STRING=k=" HEX },
 	};
 	static const struct row rows[] = {
 		{ KEY("header:A") "\nknown_keys = @keys", "HTTP_A=beta", YES },
@@ -598,7 +601,7 @@ test_known_keys(void **state)
 	(void)state;
 	write_file("keys",
 	    STR("# ours\nalpha key\n  beta \r\n\n"
-		"4043a81585819d51096cdc492e46ef17\n"));
+		"hash:4043a81585819d51096cdc492e46ef17\n" HEX "\n"));
 	for (size_t i = 0; i < COUNT(same); i++)
 		expect_str(
 		    name_of(KNOWN, same[i][0]), name_of(KNOWN, same[i][1]));

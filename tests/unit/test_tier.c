@@ -3,10 +3,12 @@
 #include "config_text.h"
 #include "params_text.h"
 #include "pure/key.h"
+#include "pure/known.h"
 
 static struct arena arena;
 
-#define IP "REMOTE_ADDR=10.1.2.3\n"
+#define IP  "REMOTE_ADDR=10.1.2.3\n"
+#define HEX "0123456789abcdef0123456789abcdef"
 
 /* The N of the rate that a request comes under; 0: unlimited; -1: deny. */
 static int64_t
@@ -50,6 +52,7 @@ static const struct {
 	/* The hash of `two`, which stands in the file. */
 	{ "header:X-Key=@hashes", IP "HTTP_X_KEY=two", true },
 	{ "header:X-Key=@hashes", IP "HTTP_X_KEY=one", false },
+	{ "header:X-Key=@keys", IP "HTTP_X_KEY=" HEX, true },
 	/* Two values: nobody knows which one the application takes. */
 	{ "header:X-Key=@keys", IP "HTTP_X_KEY=one\nHTTP_X_KEY=three", false },
 	{ "header:X-Key=@keys", IP "HTTP_X_KEY=one\nHTTP_X_KEY=one", true },
@@ -114,10 +117,11 @@ write_hashes(void)
 	struct err err;
 	struct key_hasher *hasher = key_hasher_new(STR_NONE, &err);
 	struct str value = STR("two");
-	char tag[KEY_TAG_MAX];
+	char item[sizeof(KNOWN_HASH) + KEY_TAG_MAX] = KNOWN_HASH;
 
-	assert_int_equal(key_tag(hasher, &value, 1, false, tag), 32);
-	write_file("hashes", str_of(tag));
+	assert_int_equal(
+	    key_tag(hasher, &value, 1, false, item + strlen(KNOWN_HASH)), 32);
+	write_file("hashes", str_of(item));
 	key_hasher_free(hasher);
 }
 
@@ -127,7 +131,7 @@ setup(void **state)
 	int failed = enter_directory(state);
 
 	arena_init(&arena);
-	write_file("keys", STR("one\ntwo\n"));
+	write_file("keys", STR("one\ntwo\n" HEX "\n"));
 	write_hashes();
 	return failed;
 }
