@@ -45,17 +45,37 @@ read_all(int fd, size_t max, struct buf *out, struct err *err)
 	}
 }
 
+/* Editors put it there; nobody sees it. */
+static void
+cut_mark(struct buf *out, size_t start)
+{
+	static const char mark[] = { '\xef', '\xbb', '\xbf' };
+	size_t len = out->len - start;
+	char *text;
+
+	if (len < sizeof(mark))
+		return;
+	text = out->p + start;
+	if (memcmp(text, mark, sizeof(mark)) != 0)
+		return;
+	memmove(text, text + sizeof(mark), len - sizeof(mark));
+	out->len -= sizeof(mark);
+}
+
 bool
 file_read(const char *path, size_t max, struct buf *out, struct stat *info,
     struct err *err)
 {
 	/* O_NONBLOCK: or a FIFO would wait for a writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	size_t start = out->len;
 	bool ok;
 
 	if (fd < 0)
 		return err_set(err, "can not be read: %s", strerror(errno));
 	ok = check_kind(fd, max, info, err) && read_all(fd, max, out, err);
+	if (ok)
+		cut_mark(out, start);
 	close(fd);
 	return ok;
 }

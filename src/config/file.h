@@ -14,8 +14,9 @@
 #include "base/str.h"
 
 /*
- * Adds the file's bytes to `out`. Only a regular file of at most `max`
- * bytes will do; err says why not, without the path. info: what it is.
+ * Adds the file's bytes to `out`, without a byte order mark of UTF-8 in
+ * front. Only a regular file of at most `max` bytes will do; err says why
+ * not, without the path. info: what it is.
  */
 bool file_read(const char *path, size_t max, struct buf *out, struct stat *info,
     struct err *err);

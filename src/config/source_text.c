@@ -388,8 +388,6 @@ source_text_read(struct source *s, struct source_file *file, struct str text)
 	struct reading r = { .source = s, .file = file, .rest = text };
 	struct place place;
 
-	if (str_starts(text, STR("\xef\xbb\xbf")))
-		r.rest = (struct str){ text.p + 3, text.len - 3 };
 	if (text.len > 0 && memchr(text.p, '\r', text.len) != NULL &&
 	    memchr(text.p, '\n', text.len) == NULL) {
 		r.line = 1;

@@ -226,6 +226,40 @@ test_cut_anywhere(void **state)
 	}
 }
 
+/* Editors put it there, and nobody sees it: no first key may be unknown. */
+static void
+test_byte_order_marks(void **state)
+{
+#define MARK "\xef\xbb\xbf"
+	struct config *c;
+
+	(void)state;
+	write_file("keys", STR(MARK "one\n" MARK "two\n"));
+	write_file("marked", STR(MARK "# none\none\n"));
+	write_file("body", STR(MARK "<p>{limit}</p>"));
+	write_file("short", STR("ab"));
+	write_file("secret", STR(MARK "a\n"));
+	chmod("secret", 0600);
+	c = load_good(MARK BACKEND
+	    "[store]\naddress = unix:/r\npassword_file = secret\n"
+	    "[limit a]\nrate = 1/s\nkey = header:A\nmissing_key = deny\n"
+	    "known_keys = @keys\n"
+	    "[limit b]\nrate = 1/s\nkey = header:A\nmissing_key = deny\n"
+	    "known_keys = @marked\n"
+	    "[response]\nbody_html = body\nbody_text = short\n");
+	assert_true(known_has(c->limit[0].known, STR("one")));
+	assert_false(known_has(c->limit[0].known, STR(MARK "one")));
+	assert_false(known_has(c->limit[0].known, STR("two")));
+	assert_true(known_has(c->limit[0].known, STR(MARK "two")));
+	assert_true(known_has(c->limit[1].known, STR("one")));
+	assert_false(known_has(c->limit[1].known, STR("# none")));
+	assert_string_equal(c->store.password, "a");
+	assert_true(
+	    str_eq(c->response.reply.body[ACCEPT_HTML], STR("<p>{limit}</p>")));
+	assert_true(str_eq(c->response.reply.body[ACCEPT_TEXT], STR("ab")));
+	config_unref(c);
+}
+
 static void
 test_values_are_taken_whole(void **state)
 {
@@ -422,6 +456,7 @@ main(void)
 		cmocka_unit_test(test_all_errors_at_once),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_cut_anywhere),
+		cmocka_unit_test(test_byte_order_marks),
 		cmocka_unit_test(test_values_are_taken_whole),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_include),
