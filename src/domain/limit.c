@@ -96,21 +96,27 @@ needs_offset(const struct config_limit *l)
 }
 
 /*
- * By any of its paths what it costs most: whatever an application behind
- * /index.php routes by, an expensive request is not had cheap.
+ * What was asked for says the cost, unless a pattern of some paths makes it
+ * dearer by the script's path or by what is behind the script: whatever an
+ * application behind /index.php routes by, an expensive request is not had
+ * cheap. A pattern of all paths says nothing of those: it would be the
+ * /index.php of each rewritten request.
  */
 static int64_t
 cost_of_request(const struct config_limit *l, const struct subject *s)
 {
+	const struct str other[] = { s->script_path, s->info_path };
 	int64_t cost = cost_of(&l->cost, s->method, s->path);
-	int64_t other = cost_of(&l->cost, s->method, s->script_path);
 
-	if (other > cost)
-		cost = other;
-	if (s->info_path.len == 0)
-		return cost;
-	other = cost_of(&l->cost, s->method, s->info_path);
-	return other > cost ? other : cost;
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		int64_t units = other[i].len > 0
+		    ? cost_of_some(&l->cost, s->method, other[i])
+		    : 0;
+
+		if (units > cost)
+			cost = units;
+	}
+	return cost;
 }
 
 /* Of one request and limit. */

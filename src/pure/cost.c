@@ -93,19 +93,49 @@ method_matches(struct str pattern, struct str method)
 	    (str_eq(pattern, STR("GET")) && str_eq(method, STR("HEAD")));
 }
 
-int64_t
-cost_of(const struct cost *cost, struct str method, struct str path)
+static const struct cost_pattern *
+first_match(const struct cost *cost, struct str method, struct str path)
 {
-	if (cost->kind == COST_FIXED)
-		return cost->units;
 	for (size_t i = 0; cost->kind == COST_PATTERNS && i < cost->n; i++) {
 		const struct cost_pattern *p = &cost->pattern[i];
 
 		if (method_matches(p->method, method) &&
 		    match_glob(p->glob, path))
-			return p->units;
+			return p;
 	}
-	return 1;
+	return NULL;
+}
+
+int64_t
+cost_of(const struct cost *cost, struct str method, struct str path)
+{
+	const struct cost_pattern *p;
+
+	if (cost->kind == COST_FIXED)
+		return cost->units;
+	p = first_match(cost, method, path);
+	return p == NULL ? 1 : p->units;
+}
+
+/* All paths begin with a slash. */
+static bool
+is_of_all_paths(struct str glob)
+{
+	size_t at = glob.p[0] == '/' ? 1 : 0;
+
+	if (at == glob.len)
+		return false;
+	while (at < glob.len && glob.p[at] == '*')
+		at++;
+	return at == glob.len;
+}
+
+int64_t
+cost_of_some(const struct cost *cost, struct str method, struct str path)
+{
+	const struct cost_pattern *p = first_match(cost, method, path);
+
+	return p == NULL || is_of_all_paths(p->glob) ? 0 : p->units;
 }
 
 int64_t

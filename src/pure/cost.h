@@ -48,8 +48,14 @@ bool cost_parse_pattern(
     struct str item, struct cost_pattern *pattern, struct err *err);
 /* An integer or `response:NAME`, whose name points into the text. */
 bool cost_parse_single(struct str text, struct cost *cost, struct err *err);
-/* What a request of that method costs by one of its paths. */
+/* What a request of that method costs by its path. */
 int64_t cost_of(const struct cost *cost, struct str method, struct str path);
+/*
+ * What the pattern that matches says, if it is one of some paths and not of
+ * all (`*`, `POST *`, the same with a slash in front); else 0.
+ */
+int64_t cost_of_some(
+    const struct cost *cost, struct str method, struct str path);
 /* The most that a request can be asked for before its response. */
 int64_t cost_most(const struct cost *cost);
 

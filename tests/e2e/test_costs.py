@@ -88,6 +88,17 @@ def test_expensive_by_any_of_its_paths(gateway, how):
     assert ask(gateway, uri, headers=who, **how).limit[1] == 90
 
 
+@pytest.mark.parametrize("info", [{}, {"PATH_INFO": "/free"}])
+def test_cheap_behind_one_script(gateway, info):
+    """What all is rewritten to is no reason to pay for all."""
+    who = key("front" + str(info))
+    for left in (100, 100):
+        assert ask(gateway, "/free", headers=who, SCRIPT_NAME="/index.php",
+                   **info).limit[1] == left
+    assert ask(gateway, "/index.php/free", headers=who,
+               SCRIPT_NAME="/index.php", PATH_INFO="/free").limit[1] == 99
+
+
 def say(gateway, query, **kwargs):
     return gateway.ask("/says.php?" + query, SCRIPT_FILENAME=APPS + "/says.php",
                        QUERY_STRING=query, **kwargs)

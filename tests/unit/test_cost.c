@@ -117,6 +117,7 @@ test_single(void **state)
 	assert_int_equal(cost.kind, COST_FIXED);
 	assert_int_equal(cost.units, 17);
 	assert_int_equal(cost_of(&cost, STR("GET"), STR("/")), 17);
+	assert_int_equal(cost_of_some(&cost, STR("GET"), STR("/")), 0);
 	assert_int_equal(cost_most(&cost), 17);
 	assert_true(cost_parse_single(STR("response:X-Cost"), &cost, &err));
 	assert_int_equal(cost.kind, COST_RESPONSE);
@@ -168,6 +169,45 @@ test_first_match(void **state)
 	assert_int_equal(cost_most(&cost), 50);
 }
 
+/* Which patterns say something of a path, and not the same of all. */
+static void
+test_some(void **state)
+{
+	static const struct {
+		const char *pattern;
+		int64_t units;
+	} table[] = {
+		{ "*=7", 0 },
+		{ "**=7", 0 },
+		{ "/*=7", 0 },
+		{ "/**=7", 0 },
+		{ "GET *=7", 0 },
+		{ "GET /*=7", 0 },
+		{ "/a*=7", 7 },
+		{ "*a=7", 7 },
+		{ "/*a=7", 7 },
+		{ "GET /a=7", 7 },
+		{ "POST /a=7", 0 },
+		{ "/b=7", 0 },
+		{ "/=7", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct cost_pattern pattern;
+		struct cost cost = {
+			.kind = COST_PATTERNS, .n = 1, .pattern = &pattern
+		};
+		struct err err;
+
+		assert_true(cost_parse_pattern(
+		    str_of(table[i].pattern), &pattern, &err));
+		if (cost_of_some(&cost, STR("GET"), STR("/a")) !=
+		    table[i].units)
+			fail_msg("%s", table[i].pattern);
+	}
+}
+
 int
 main(void)
 {
@@ -176,6 +216,7 @@ main(void)
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_single),
 		cmocka_unit_test(test_first_match),
+		cmocka_unit_test(test_some),
 	};
 
 	return cmocka_run_group_tests_name("cost", tests, NULL, NULL);

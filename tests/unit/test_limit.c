@@ -759,7 +759,10 @@ test_room(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* By whatever path it costs most. */
+#define EXPORTS "/v1/free*=0, /v1/export=50, /export.php*=40, *=10"
+#define BEHIND  "SCRIPT_NAME=/index.php"
+
+/* By what was asked for; by another path only what a pattern names. */
 static void
 test_costs(void **state)
 {
@@ -781,9 +784,34 @@ test_costs(void **state)
 		    "SCRIPT_NAME=/index.php\nPATH_INFO=/a",
 		    3 },
 		{ "/a=3, *=0", "REQUEST_URI=/x\nSCRIPT_NAME=/a", 3 },
-		{ "/free=0, *=1", "REQUEST_URI=/free\nSCRIPT_NAME=/expensive",
-		    1 },
 		{ "/free=0, *=1", "REQUEST_URI=/free\nSCRIPT_NAME=/free", 0 },
+		/* Rewritten to one script. */
+		{ EXPORTS, "REQUEST_URI=/v1/free\n" BEHIND, 0 },
+		{ EXPORTS,
+		    "REQUEST_URI=/v1/free\n" BEHIND "\nPATH_INFO=/v1/free", 0 },
+		{ EXPORTS, "REQUEST_URI=/v1/export\n" BEHIND, 50 },
+		{ EXPORTS, "REQUEST_URI=/v1/other\n" BEHIND, 10 },
+		{ "/v1/free=0", "REQUEST_URI=/v1/free\n" BEHIND, 0 },
+		{ "/v1/free=0, GET *=9, /*=8",
+		    "REQUEST_METHOD=GET\nREQUEST_URI=/v1/free\n" BEHIND, 0 },
+		{ "/v1/free=0, GET *=9, /**=8",
+		    "REQUEST_METHOD=PUT\nREQUEST_URI=/v1/free\n" BEHIND, 0 },
+		/* Asked for by the script. */
+		{ EXPORTS,
+		    "REQUEST_URI=/index.php/v1/export\n" BEHIND
+		    "\nPATH_INFO=/v1/export",
+		    50 },
+		{ EXPORTS,
+		    "REQUEST_URI=/index.php/v1/free\n" BEHIND
+		    "\nPATH_INFO=/v1/free",
+		    10 },
+		{ EXPORTS,
+		    "REQUEST_URI=/export.php/v1/free\n"
+		    "SCRIPT_NAME=/export.php\nPATH_INFO=/v1/free",
+		    40 },
+		{ EXPORTS, "REQUEST_URI=/v1/free\nSCRIPT_NAME=/export.php",
+		    40 },
+		{ "/=5, *=2", "REQUEST_URI=/a\nSCRIPT_NAME=/\n", 5 },
 	};
 
 	(void)state;
@@ -792,7 +820,7 @@ test_costs(void **state)
 		struct outcome o;
 
 		snprintf(options, sizeof(options),
-		    "rate = 5/1s, 9/1h\ncost = %s", costs[i].cost);
+		    "rate = 50/1s, 90/1h\ncost = %s", costs[i].cost);
 		snprintf(params, sizeof(params), IP "%s", costs[i].params);
 		o = prepare_with(options, params);
 		assert_int_equal(o.n, 2);
