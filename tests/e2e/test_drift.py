@@ -60,6 +60,24 @@ def test_gateways_that_agree_say_nothing(farm):
     assert [drifts(g) for g in gateways] == [[], [], []]
 
 
+TIER = {"when": "client=192.0.2.0/24"}
+
+
+@pytest.mark.parametrize("one, other", [
+    ({"rate": "3/1h"}, {"rate": "3/60m"}),
+    ({"rate": "3/s, 7/1w"}, {"rate": "3/1000ms,  7/7d"}),
+    ({"limit": {"penalty": "60s"}}, {"limit": {"penalty": "1m"}}),
+    ({"tier gold": {**TIER, "keyed": "9/1h"}},
+     {"tier gold": {**TIER, "keyed": "9/3600s"}}),
+    ({"limit": {"on_outage": "local", "outage_rate": "9/1h"}},
+     {"limit": {"on_outage": "local", "outage_rate": "9/60m"}}),
+], ids=["rate", "rates", "penalty", "tier", "outage_rate"])
+def test_it_is_one_however_it_is_written(farm, one, other):
+    redis = farm.redis()
+    gateways = [linked(farm, config(redis, **how)) for how in (one, other)]
+    assert [drifts(g) for g in gateways] == [[], []]
+
+
 def test_another_secret_is_told_alone_and_shown_nowhere(farm):
     redis = farm.redis()
     linked(farm, config(redis, store={"key_secret": "first-secret-of-all"}))
