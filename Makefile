@@ -94,7 +94,7 @@ $(BUILD)/src/%.o: src/%.c $(BUILD)/flags
 $(BUILD)/lua_scripts.h: lua/embed.sh $(wildcard lua/*.lua)
 	@mkdir -p $(@D)
 	$(call quiet,LUA,$@)lua/embed.sh lua/check.lua lua/settle.lua lua/renew.lua \
-		>$@.new && mv $@.new $@
+		lua/fingerprint.lua >$@.new && mv $@.new $@
 $(BUILD)/src/domain/redis_script.o: $(BUILD)/lua_scripts.h
 
 # libfcgi and inih do not tell their versions, Debian does.

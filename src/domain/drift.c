@@ -1,7 +1,8 @@
 /*
  * The store has a hash: a field for each limit and one for the secret. Each
  * gateway overwrites what is its own, so that after a change has been rolled
- * out nothing differs any more.
+ * out nothing differs any more. A script does it in one step, so that a hash
+ * without a lifetime never stays behind.
  *
  * A fingerprint is made with the secret too; where that differs all would,
  * so then it alone is told.
@@ -15,8 +16,11 @@
 #include "base/buf.h"
 #include "base/counter.h"
 #include "base/log.h"
+#include "domain/redis_script.h"
 
 #define DAY_MS "86400000"
+/* Of EVAL: the script's text, how many keys, the key, its lifetime. */
+#define ARGUMENTS 5
 /* No limit can have this name. */
 #define SECRET_FIELD "/key_secret"
 
@@ -104,38 +108,32 @@ drift_set(struct drift *d, const struct config *config,
 	return ok;
 }
 
-/* HMGET, HSET and PEXPIRE; called with the lock, `argument` has the room. */
+/* Called with the lock; `argument` has the room. */
 static bool
 send_all(const struct drift *d, struct redis_link *link, struct str *argument)
 {
-	const struct str expire[] = { STR("PEXPIRE"), str_of(d->name),
-		STR(DAY_MS) };
-
-	argument[0] = STR("HMGET");
-	argument[1] = str_of(d->name);
-	for (size_t i = 0; i < d->n; i++)
-		argument[2 + i] = str_of(d->field[i].name);
-	if (!redis_link_send(link, argument, 2 + d->n))
-		return false;
-	argument[0] = STR("HSET");
+	argument[0] = STR("EVAL");
+	argument[1] = redis_script_fingerprint()->text;
+	argument[2] = STR("1");
+	argument[3] = str_of(d->name);
+	argument[4] = STR(DAY_MS);
 	for (size_t i = 0; i < d->n; i++) {
-		argument[2 + 2 * i] = str_of(d->field[i].name);
-		argument[3 + 2 * i] = str_of(d->field[i].ours);
+		argument[ARGUMENTS + 2 * i] = str_of(d->field[i].name);
+		argument[ARGUMENTS + 2 * i + 1] = str_of(d->field[i].ours);
 	}
-	return redis_link_send(link, argument, 2 + 2 * d->n) &&
-	    redis_link_send(link, expire, 3);
+	return redis_link_send(link, argument, ARGUMENTS + 2 * d->n);
 }
 
 bool
-drift_send(struct drift *d, struct redis_link *link, size_t *replies)
+drift_send(struct drift *d, struct redis_link *link, bool *sent)
 {
 	struct str *argument;
 	bool ok;
 
 	pthread_mutex_lock(&d->lock);
-	argument = calloc(2 + 2 * d->n, sizeof(*argument));
+	argument = calloc(ARGUMENTS + 2 * d->n, sizeof(*argument));
 	ok = argument != NULL && (d->n == 0 || send_all(d, link, argument));
-	*replies = d->n > 0 ? DRIFT_REPLIES : 0;
+	*sent = d->n > 0;
 	d->sent = d->generation;
 	free(argument);
 	pthread_mutex_unlock(&d->lock);
@@ -164,13 +162,26 @@ tell(struct drift_field *field, struct str other)
 	log_end(&line);
 }
 
-void
-drift_compare(struct drift *d, const struct redis_reply *reply)
+/* Once, until one was good again. */
+static void
+tell_failure(struct drift *d, struct str error)
 {
-	pthread_mutex_lock(&d->lock);
-	for (size_t i = 0; d->sent == d->generation &&
-	     redis_reply_count(reply) == d->n && i < d->n;
-	     i++) {
+	struct log_line line;
+
+	if (d->failed)
+		return;
+	d->failed = true;
+	log_begin(&line, LOG_LEVEL_WARN, "fingerprint_failed");
+	log_text(&line, "msg",
+	    "whether other gateways have the same limits can not be told");
+	log_str(&line, "detail", error);
+	log_end(&line);
+}
+
+static void
+compare_all(struct drift *d, const struct redis_reply *reply)
+{
+	for (size_t i = 0; i < d->n; i++) {
 		struct drift_field *field = &d->field[i];
 		struct str other = redis_reply_string(redis_reply_at(reply, i));
 
@@ -179,6 +190,21 @@ drift_compare(struct drift *d, const struct redis_reply *reply)
 		tell(field, other);
 		if (i == 0)
 			break;
+	}
+}
+
+void
+drift_judge(struct drift *d, const struct redis_reply *reply)
+{
+	struct str error = redis_reply_error(reply);
+
+	pthread_mutex_lock(&d->lock);
+	if (error.p != NULL) {
+		tell_failure(d, error);
+	} else if (d->sent == d->generation &&
+	    redis_reply_count(reply) == d->n) {
+		d->failed = false;
+		compare_all(d, reply);
 	}
 	pthread_mutex_unlock(&d->lock);
 }

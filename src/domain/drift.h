@@ -16,8 +16,6 @@
 #include "config/config.h"
 #include "io/redis_link.h"
 
-#define DRIFT_REPLIES 3 /* at most */
-
 struct drift_field;
 
 struct drift {
@@ -27,6 +25,7 @@ struct drift {
 	struct drift_field *field;
 	unsigned generation; /* of the fields */
 	unsigned sent;       /* the generation that drift_send sent */
+	bool failed;         /* the last one did, and that was told */
 };
 
 void drift_init(struct drift *d);
@@ -39,11 +38,14 @@ bool drift_set(struct drift *d, const struct config *config,
     const struct config_store *naming);
 
 /*
- * Queues the commands that read and write it, and says how many replies to
- * expect: DRIFT_REPLIES or none. False: no memory, the link is of no use.
+ * Queues the command that reads and writes it; *sent: there is a reply to
+ * expect. False: no memory, the link is of no use.
  */
-bool drift_send(struct drift *d, struct redis_link *link, size_t *replies);
-/* The first of them: what differs is logged once, and counted. */
-void drift_compare(struct drift *d, const struct redis_reply *reply);
+bool drift_send(struct drift *d, struct redis_link *link, bool *sent);
+/*
+ * Its reply: what differs is logged once, and counted; that it is an error,
+ * once too, and keeps nobody out.
+ */
+void drift_judge(struct drift *d, const struct redis_reply *reply);
 
 #endif

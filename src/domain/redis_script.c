@@ -28,6 +28,15 @@ redis_script(enum redis_script_name name)
 	return &scripts[name];
 }
 
+const struct redis_script *
+redis_script_fingerprint(void)
+{
+	static const struct redis_script script = { STR(lua_fingerprint),
+		STR(LUA_fingerprint_SHA1) };
+
+	return &script;
+}
+
 /* As struct.pack's '<d' has it. */
 static void
 put_double(struct buf *b, int64_t value)

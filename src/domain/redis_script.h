@@ -23,6 +23,8 @@ struct redis_script {
 };
 
 const struct redis_script *redis_script(enum redis_script_name name);
+/* drift's, which is sent with each link and asked no questions. */
+const struct redis_script *redis_script_fingerprint(void);
 
 /*
  * Adds a question to the argument, and the keys that go with it to keys:

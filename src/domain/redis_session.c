@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "domain/redis_script.h"
 
-#define COMMANDS_MAX (10 + DRIFT_REPLIES)
+#define COMMANDS_MAX 11
 
 enum weight {
 	VITAL,
@@ -30,7 +30,8 @@ struct redis_session {
 		char *password;
 	} text;
 	struct drift *drift;
-	size_t drift_at; /* its first reply */
+	bool drifts;
+	size_t drift_at; /* its reply, if it drifts */
 	size_t n;
 	size_t read;
 	enum weight weight[COMMANDS_MAX];
@@ -103,14 +104,12 @@ queue(struct redis_session *s, enum weight weight, const struct str *argument,
 static bool
 queue_drift(struct redis_session *s)
 {
-	size_t replies;
-
 	if (s->drift == NULL)
 		return true;
-	s->drift_at = s->n;
-	if (!drift_send(s->drift, s->link, &replies))
+	if (!drift_send(s->drift, s->link, &s->drifts))
 		return false;
-	for (size_t i = 0; i < replies; i++)
+	s->drift_at = s->n;
+	if (s->drifts)
 		expect(s, OPTIONAL, "fingerprint");
 	return true;
 }
@@ -189,8 +188,8 @@ read_replies(struct redis_session *s, int64_t until_us,
 
 		if (progress != REDIS_READY)
 			return progress;
-		if (s->drift != NULL && s->read == s->drift_at)
-			drift_compare(s->drift, reply);
+		if (s->drifts && s->read == s->drift_at)
+			drift_judge(s->drift, reply);
 		*trouble = judge(s, s->read++, reply, err);
 		redis_reply_free(reply);
 		if (*trouble != NULL)

@@ -112,5 +112,32 @@ def test_once_rolled_out_it_is_quiet_and_the_fingerprint_expires(farm):
 
 def test_a_key_of_another_type_keeps_nobody_out(farm):
     redis = farm.redis()
-    redis.client().lpush("sluice:fingerprint", "x")
-    assert drifts(linked(farm, config(redis))) == []
+    client = redis.client()
+    client.lpush("sluice:fingerprint", "x")
+    gateway = linked(farm, config(redis))
+    assert drifts(gateway) == []
+    told = gateway.log.wait_for("fingerprint_failed", level="warn")
+    assert "WRONGTYPE" in told["detail"]
+    # It is a stranger's, who may want it for ever.
+    assert client.pttl("sluice:fingerprint") == -1
+    client.delete("sluice:fingerprint")
+    client.lpush("sluice:fingerprint", "x")
+    client.expire("sluice:fingerprint", 100)
+    client.client_kill_filter(_type="normal", skipme=True)
+    until(lambda: gateway.ask("/hello.cgi", headers={"X-Key": "n"}).limit
+          is not None, 10, what="a link to the store")
+    assert len(gateway.log.find("fingerprint_failed")) == 1
+    assert client.ttl("sluice:fingerprint") <= 100
+
+
+@pytest.mark.parametrize("denied", ["pexpire", "hget", "hset"])
+def test_nothing_stays_behind_where_a_right_is_missing(farm, denied):
+    redis = farm.redis()
+    client = redis.client()
+    client.execute_command("ACL", "SETUSER", "sluice", "on", ">pw", "~*",
+                           "+@all", "-" + denied)
+    gateway = linked(farm, config(
+        redis, store={"username": "sluice", "password": "pw"}))
+    told = gateway.log.wait_for("fingerprint_failed")
+    assert denied in told["detail"].lower()
+    assert client.exists("sluice:fingerprint") == 0
