@@ -100,6 +100,15 @@ read_values(
 	buf_release(&list);
 }
 
+/* What the web server took from a request; nobody but it says the others. */
+static bool
+is_of_clients(const struct config_condition *c)
+{
+	return c->kind == CONFIG_WHEN_HEADER ||
+	    (c->kind == CONFIG_WHEN_PARAM &&
+		str_starts(str_of(c->param), STR("HTTP_")));
+}
+
 static void
 check_when(struct load *l, size_t at)
 {
@@ -114,12 +123,13 @@ check_when(struct load *l, size_t at)
 
 		if (c->file != NULL && l->config->store.hasher != NULL)
 			read_values(l, &place, c);
-		else if (c->kind == CONFIG_WHEN_HEADER &&
+		else if (is_of_clients(c) &&
 		    l->config->gateway.trusted_proxies.n == 0)
 			finding_warning(&l->findings, &place,
 			    "any client can send that header and be of this "
 			    "tier: let its values come from a file "
-			    "(header:NAME=@FILE)");
+			    "(%s:NAME=@FILE)",
+			    c->kind == CONFIG_WHEN_PARAM ? "param" : "header");
 	}
 }
 

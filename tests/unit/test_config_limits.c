@@ -321,7 +321,16 @@ test_when(void **state)
 		    "t.ini:9: [tier t] when: warning: any client can send "
 		    "that header and be of this tier: let its values come "
 		    "from a file (header:NAME=@FILE)\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = client=10.0.0.0/8, "
+		    "param:HTTP_X_PLAN=gold\n",
+		    "t.ini:9: [tier t] when: warning: any client can send "
+		    "that header and be of this tier: let its values come "
+		    "from a file (param:NAME=@FILE)\n" },
+		{ A "[tier t]\na = 1/1s\nwhen = param:HTTP_X_KEY=@keys\n", "" },
 		/* A proxy of ours may well say it. */
+		{ A "[tier t]\na = 1/1s\nwhen = param:HTTP_X_PLAN=gold\n"
+		    "[gateway]\ntrusted_proxies = 10.0.0.0/8\n",
+		    "" },
 		{ A "[tier t]\na = 1/1s\nwhen = header:X-Plan=gold\n"
 		    "[gateway]\ntrusted_proxies = 10.0.0.0/8\n",
 		    "" },
