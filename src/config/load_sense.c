@@ -122,19 +122,68 @@ same_part(const struct key_part *a, const struct key_part *b)
 	return true;
 }
 
+/* Where it has a value whatever comes; a client may be missing. */
+static bool
+is_never_missing(const struct key_alternative *a)
+{
+	return a->source == KEY_HOST || a->source == KEY_PATH ||
+	    a->source == KEY_METHOD || a->source == KEY_GLOBAL;
+}
+
 /* A client can be: a web server may send no REMOTE_ADDR. */
 static bool
 can_be_missing(const struct key *key)
 {
 	for (size_t i = 0; i < key->n; i++) {
 		const struct key_part *part = &key->part[i];
-		enum key_source last = part->alternative[part->n - 1].source;
 
-		if (last != KEY_HOST && last != KEY_PATH &&
-		    last != KEY_METHOD && last != KEY_GLOBAL)
+		if (!is_never_missing(&part->alternative[part->n - 1]))
 			return true;
 	}
 	return false;
+}
+
+/* Where the one is missing, is the other? A header is a param as well. */
+static bool
+is_missing_with(
+    const struct key_alternative *a, const struct key_alternative *before)
+{
+	return (before->source == a->source ||
+		   (before->source == KEY_HEADER && a->source == KEY_PARAM)) &&
+	    strcmp(before->name, a->name) == 0;
+}
+
+/* What says why alternative `at` is never taken; NULL: it may be. */
+static const char *
+why_never_taken(const struct key_part *part, size_t at, size_t *before)
+{
+	for (*before = 0; *before < at; ++*before) {
+		const struct key_alternative *b = &part->alternative[*before];
+
+		if (is_never_missing(b))
+			return "is never missing";
+		if (is_missing_with(&part->alternative[at], b))
+			return "is missing wherever it is";
+	}
+	return NULL;
+}
+
+static void
+sense_of_part(
+    struct load *l, const struct place *place, const struct key *key, size_t at)
+{
+	const struct key_part *part = &key->part[at];
+
+	for (size_t i = 1; i < part->n; i++) {
+		size_t before;
+		const char *why = why_never_taken(part, i, &before);
+
+		if (why != NULL)
+			finding_error(&l->findings, place,
+			    "alternative %zu of part %zu is never taken: "
+			    "alternative %zu %s",
+			    i + 1, at + 1, before + 1, why);
+	}
 }
 
 static void
@@ -144,6 +193,8 @@ sense_of_key(struct load *l, size_t at)
 	const struct key *key = &limit->key;
 	struct place place = load_place(l->limit[at], "key");
 
+	for (size_t i = 0; i < key->n; i++)
+		sense_of_part(l, &place, key, i);
 	for (size_t i = 0; i < key->n; i++)
 		for (size_t k = i + 1; k < key->n; k++)
 			if (same_part(&key->part[i], &key->part[k]))

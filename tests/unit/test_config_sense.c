@@ -154,6 +154,16 @@ test_matches_of_backends(void **state)
 	"t.ini:8: [limit a] missing_key: does nothing: this key is never " \
 	"missing\n"
 
+#define NOT "is never missing"
+#define TOO "is missing wherever it is"
+#define TAKEN(alternative, part, before, why)                               \
+	"t.ini:7: [limit a] key: alternative " alternative " of part " part \
+	" is never taken: alternative " before " " why "\n"
+#define INVENTED                                                           \
+	"t.ini:7: [limit a] key: warning: a client can invent values for " \
+	"it, each of which begins a count of its own: say in known_keys "  \
+	"which count, or let a limit by client apply too\n"
+
 static void
 test_keys(void **state)
 {
@@ -179,9 +189,29 @@ test_keys(void **state)
 		{ LIMIT("key = client\nmissing_key = deny"), "" },
 		{ LIMIT("key = param:A|client\nmissing_key = deny"), "" },
 		{ LIMIT("key = client|param:A\nmissing_key = deny"), "" },
-		{ LIMIT("key = host|param:A\nmissing_key = skip"), "" },
 		{ LIMIT("key = host+param:A\nmissing_key = deny"), "" },
 		{ LIMIT("missing_key = skip"), "" },
+
+		{ LIMIT("key = path|client"), TAKEN("2", "1", "1", NOT) },
+		{ LIMIT("key = global|client"), TAKEN("2", "1", "1", NOT) },
+		{ LIMIT("key = host|param:A\nmissing_key = skip"),
+		    TAKEN("2", "1", "1", NOT) },
+		{ LIMIT("key = client + param:A|method|param:B|path"),
+		    TAKEN("3", "2", "2", NOT) TAKEN("4", "2", "2", NOT) },
+		{ LIMIT("key = header:A|header:a|client"),
+		    INVENTED TAKEN("2", "1", "1", TOO) },
+		{ LIMIT("key = param:A|param:B|param:A|client"),
+		    TAKEN("3", "1", "1", TOO) },
+		{ LIMIT("key = header:A|param:HTTP_A|client"),
+		    INVENTED TAKEN("2", "1", "1", TOO) },
+		{ LIMIT("key = client|client/24,48"),
+		    TAKEN("2", "1", "1", TOO) },
+		{ LIMIT("key = param:A|param:a|client"), "" },
+		/* Apache's other name for it, which the header looks at too. */
+		{ LIMIT("key = param:HTTP_AUTHORIZATION|header:Authorization|"
+			"client"),
+		    INVENTED },
+		{ LIMIT("key = client|global"), "" },
 	};
 
 	(void)state;
