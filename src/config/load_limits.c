@@ -218,19 +218,35 @@ check_algorithm(struct load *l, size_t at)
 	}
 }
 
+/* Without a store there is no outage of it. */
+static void
+check_no_outage(struct load *l, const struct source_section *section)
+{
+	static const char *const of_outages[] = { "on_outage", "outage_rate" };
+
+	for (size_t i = 0; i < sizeof(of_outages) / sizeof(of_outages[0]);
+	     i++) {
+		struct place place = load_place(section, of_outages[i]);
+
+		if (load_has(section, of_outages[i]))
+			finding_error(&l->findings, &place,
+			    "does nothing: scope = local does not ask the "
+			    "store");
+	}
+}
+
 static void
 check_outage(struct load *l, size_t at)
 {
 	const struct source_section *section = l->limit[at];
 	const struct config_limit *limit = &l->config->limit[at];
-	struct place place = load_place(section, "on_outage");
+	struct place place = load_place(section, "outage_rate");
 	bool is_local = limit->on_outage == CONFIG_OUTAGE_LOCAL;
 
-	if (is_local && limit->scope == CONFIG_SCOPE_LOCAL)
-		finding_error(&l->findings, &place,
-		    "local stands in for the shared store: scope = local does "
-		    "not ask it");
-	place = load_place(section, "outage_rate");
+	if (limit->scope == CONFIG_SCOPE_LOCAL) {
+		check_no_outage(l, section);
+		return;
+	}
 	if (is_local && !load_has(section, "outage_rate"))
 		finding_error(
 		    &l->findings, &place, "is required with on_outage = local");

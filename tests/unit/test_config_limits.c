@@ -241,6 +241,8 @@ test_calendar(void **state)
 	expect_rows(table, COUNT(table));
 }
 
+#define NOT_ASKED "does nothing: scope = local does not ask the store\n"
+
 static void
 test_outages(void **state)
 {
@@ -257,8 +259,15 @@ test_outages(void **state)
 		    "t.ini:8: [limit a] outage_rate: belongs to on_outage = "
 		    "local\n" },
 		{ A "scope = local\non_outage = local\noutage_rate = 3/1m\n",
-		    "t.ini:8: [limit a] on_outage: local stands in for the "
-		    "shared store: scope = local does not ask it\n" },
+		    "t.ini:8: [limit a] on_outage: " NOT_ASKED
+		    "t.ini:9: [limit a] outage_rate: " NOT_ASKED },
+		{ A "on_outage = deny\nscope = local\n",
+		    "t.ini:7: [limit a] on_outage: " NOT_ASKED },
+		{ A "scope = local\non_outage = allow\n",
+		    "t.ini:8: [limit a] on_outage: " NOT_ASKED },
+		{ A "scope = local\noutage_rate = 3/1m\n",
+		    "t.ini:8: [limit a] outage_rate: " NOT_ASKED },
+		{ A "scope = local\n", "" },
 		{ A "on_outage = local\noutage_rate = 3/1m burst 4\n",
 		    "t.ini:8: [limit a] outage_rate: burst belongs to "
 		    "algorithm = token_bucket or leaky_bucket\n" },

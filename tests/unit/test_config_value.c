@@ -279,8 +279,9 @@ test_values(void **state)
 		      "client = 10.0.0.0/8, ::1\nmissing_key = skip\n"
 		      "key = header:X-A+path\nscope = local\n"
 		      "known_keys = @keys\n"
-		      "on_outage = deny\nmessage = Wait, please.\n"
-		      "backend = default\nrole = responder\n"
+		      "message = Wait, please.\nbackend = default\n"
+		      "role = responder\n"
+		      "[limit b]\nrate = 1/1h\non_outage = deny\n"
 		      "[backend default]\ntype = cgi\n"
 		      "root = /usr/../etc\nenv = LANG,TZ\n"
 		      "interpreter = .sh=/bin/sh\nqueue = 0\n"
@@ -308,7 +309,7 @@ test_values(void **state)
 	assert_int_equal(c->gateway.head_timeout_us, 1500000);
 	assert_int_equal(c->store.kind, CONFIG_STORE_REDIS);
 	assert_string_equal(c->store.address, "redis://h:1/2");
-	assert_int_equal(c->n_limits, 1);
+	assert_int_equal(c->n_limits, 2);
 	assert_int_equal(c->limit[0].rates.n, 2);
 	assert_int_equal(c->limit[0].rates.rate[0].burst, 20);
 	assert_int_equal(c->limit[0].algorithm, ALGORITHM_TOKEN_BUCKET);
@@ -323,7 +324,7 @@ test_values(void **state)
 	assert_int_equal(c->limit[0].missing_key, CONFIG_MISSING_SKIP);
 	assert_int_equal(c->limit[0].key.n, 2);
 	assert_int_equal(c->limit[0].scope, CONFIG_SCOPE_LOCAL);
-	assert_int_equal(c->limit[0].on_outage, CONFIG_OUTAGE_DENY);
+	assert_int_equal(c->limit[1].on_outage, CONFIG_OUTAGE_DENY);
 	assert_string_equal(c->limit[0].message, "Wait, please.");
 	assert_string_equal(c->limit[0].backend, "default");
 	assert_int_equal(c->limit[0].role, CONFIG_ROLE_RESPONDER);

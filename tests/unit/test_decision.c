@@ -249,8 +249,8 @@ static const struct row table[] = {
 	{ A B DENY, "a allow 3 1\nb error\n", UP, "",
 	    "outage b - 0 out; s:ab. l:; s:a. l:" },
 	{ A DENY, "a error\n", UP, "", "outage a - 0 out; s:a. l:; s: l:" },
-	{ A LOCAL DENY B LOCAL C, "", UP, "a error\nb allow 3 1\n",
-	    "outage a - 0 out; s: l:ab.; s: l:b." },
+	{ A LOCAL B LOCAL C, "c allow 5 1\n", UP, "a error\nb allow 3 1\n",
+	    "allowed - - 0 out; s:c. l:ab.; s: l:" },
 
 	/* Observed limits are in no header and no status. */
 	{ A OBSERVE, "a refuse 9\n", UP, "",
