@@ -34,6 +34,28 @@ parse_units(struct str item, struct str text, int64_t *units, struct err *err)
 	return true;
 }
 
+static bool
+cannot_match(struct str item, const char *why, struct err *err)
+{
+	return err_set(err, "`%.*s` can match nothing: %s", STR_ARG(item), why);
+}
+
+/* Methods are compared as they are, each with each. */
+static bool
+check_method(struct str item, struct str method, struct err *err)
+{
+	for (size_t i = 0; i < method.len; i++) {
+		if (method.p[i] >= 'a' && method.p[i] <= 'z')
+			return cannot_match(
+			    item, "methods are upper case", err);
+		if (method.p[i] == '*')
+			return cannot_match(item,
+			    "a method is written out, or left out for all",
+			    err);
+	}
+	return true;
+}
+
 bool
 cost_parse_pattern(
     struct str item, struct cost_pattern *pattern, struct err *err)
@@ -59,9 +81,9 @@ cost_parse_pattern(
 	}
 	if (pattern->glob.len == 0 ||
 	    (pattern->glob.p[0] != '/' && pattern->glob.p[0] != '*'))
-		return err_set(err,
-		    "`%.*s` can match nothing: a path begins with /",
-		    STR_ARG(item));
+		return cannot_match(item, "a path begins with /", err);
+	if (!check_method(item, pattern->method, err))
+		return false;
 	return parse_units(item, str_trim(units), &pattern->units, err);
 }
 

@@ -75,6 +75,12 @@ test_costs(void **state)
 		    "t.ini:7: [limit a] cost: `x` is none of PATTERN=N; a "
 		    "cost is a whole number, a list such as /search*=10, *=1, "
 		    "or response:NAME\n" },
+		{ A "cost = /y=3, post /x=5\n",
+		    "t.ini:7: [limit a] cost: `post /x=5` can match nothing: "
+		    "methods are upper case\n" },
+		{ A "cost = @costs\n",
+		    "t.ini:7: [limit a] cost: `* /x=5` can match nothing: a "
+		    "method is written out, or left out for all\n" },
 		{ A "cost = /x=3,\n",
 		    "t.ini:7: [limit a] cost: an item of the list is "
 		    "empty\n" },
@@ -102,6 +108,7 @@ test_costs(void **state)
 	};
 
 	(void)state;
+	write_file("costs", STR("POST /x=5\n* /x=5\n"));
 	expect_rows(table, COUNT(table));
 }
 

@@ -88,6 +88,13 @@ test_faults(void **state)
 		{ "a=1", "`a=1` can match nothing: a path begins with /" },
 		{ "POST a=1",
 		    "`POST a=1` can match nothing: a path begins with /" },
+		{ "post /a=1",
+		    "`post /a=1` can match nothing: methods are upper case" },
+		{ "Get *=1",
+		    "`Get *=1` can match nothing: methods are upper case" },
+		{ "P* /a=1",
+		    "`P* /a=1` can match nothing: a method is written out, "
+		    "or left out for all" },
 		{ "POST =1",
 		    "`POST =1` can match nothing: a path begins with /" },
 	};
