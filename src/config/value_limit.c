@@ -21,6 +21,19 @@ is_list(struct str text)
 	    memchr(text.p, ',', text.len) != NULL || text.p[0] == '@';
 }
 
+static bool
+check_reached(const struct cost *cost, const struct items *items, size_t at,
+    struct err *err)
+{
+	for (size_t i = 0; i < at; i++)
+		if (cost_covers(&cost->pattern[i], &cost->pattern[at]))
+			return err_set(err,
+			    "`%.*s` can match nothing: `%.*s` before it "
+			    "always does first",
+			    STR_ARG(items->at[at]), STR_ARG(items->at[i]));
+	return true;
+}
+
 bool
 value_limit_cost(struct str text, const struct value_room *room,
     struct cost *field, struct err *err)
@@ -38,7 +51,8 @@ value_limit_cost(struct str text, const struct value_room *room,
 	if (cost.pattern == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < items.n; i++)
-		if (!cost_parse_pattern(items.at[i], &cost.pattern[i], err))
+		if (!cost_parse_pattern(items.at[i], &cost.pattern[i], err) ||
+		    !check_reached(&cost, &items, i, err))
 			return false;
 	*field = cost;
 	return true;

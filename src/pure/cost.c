@@ -152,6 +152,16 @@ is_of_all_paths(struct str glob)
 	return at == glob.len;
 }
 
+/* What matches a glob's own text, has a `*` wherever that has one. */
+bool
+cost_covers(
+    const struct cost_pattern *before, const struct cost_pattern *pattern)
+{
+	return method_matches(before->method, pattern->method) &&
+	    (is_of_all_paths(before->glob) ||
+		match_glob(before->glob, pattern->glob));
+}
+
 int64_t
 cost_of_some(const struct cost *cost, struct str method, struct str path)
 {

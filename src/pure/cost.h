@@ -46,6 +46,9 @@ struct cost {
 /* `PATTERN=N`; the pattern's texts point into the item. */
 bool cost_parse_pattern(
     struct str item, struct cost_pattern *pattern, struct err *err);
+/* Does `before` match whatever `pattern` does, so that this one never counts? */
+bool cost_covers(
+    const struct cost_pattern *before, const struct cost_pattern *pattern);
 /* An integer or `response:NAME`, whose name points into the text. */
 bool cost_parse_single(struct str text, struct cost *cost, struct err *err);
 /* What a request of that method costs by its path. */

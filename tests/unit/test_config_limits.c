@@ -81,6 +81,13 @@ test_costs(void **state)
 		{ A "cost = @costs\n",
 		    "t.ini:7: [limit a] cost: `* /x=5` can match nothing: a "
 		    "method is written out, or left out for all\n" },
+		{ A "cost = /x=3, *=1, /y=5\n",
+		    "t.ini:7: [limit a] cost: `/y=5` can match nothing: "
+		    "`*=1` before it always does first\n" },
+		{ A "cost = GET /x*=3, HEAD /x=5\n",
+		    "t.ini:7: [limit a] cost: `HEAD /x=5` can match nothing: "
+		    "`GET /x*=3` before it always does first\n" },
+		{ A "cost = POST *=3, /x=5, *=2\n", "" },
 		{ A "cost = /x=3,\n",
 		    "t.ini:7: [limit a] cost: an item of the list is "
 		    "empty\n" },

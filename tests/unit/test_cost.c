@@ -176,6 +176,55 @@ test_first_match(void **state)
 	assert_int_equal(cost_most(&cost), 50);
 }
 
+static void
+test_covers(void **state)
+{
+	static const struct {
+		const char *before;
+		const char *pattern;
+		bool covers;
+	} table[] = {
+		{ "*=1", "/a=2", true },
+		{ "*=1", "POST /a*=2", true },
+		{ "*=1", "*=2", true },
+		{ "/*=1", "*.php=2", true },
+		{ "/*=1", "/a=2", true },
+		{ "/a*=1", "/a=2", true },
+		{ "/a*=1", "/ab*c=2", true },
+		{ "/a*=1", "/a*=2", true },
+		{ "/a*b=1", "/a*b*b=2", true },
+		{ "*.php=1", "/a/*.php=2", true },
+		{ "POST *=1", "POST /a=2", true },
+		{ "GET *=1", "HEAD /a=2", true },
+		{ "GET /a=1", "GET /a=2", true },
+		{ "/a=1", "GET /a=2", true },
+
+		{ "/a=1", "/a*=2", false },
+		{ "/a*=1", "*=2", false },
+		{ "/a*=1", "/*=2", false },
+		{ "/a*b=1", "/a*=2", false },
+		{ "*.php=1", "/*=2", false },
+		{ "/ab*=1", "/a*=2", false },
+		{ "POST *=1", "/a=2", false },
+		{ "POST *=1", "*=2", false },
+		{ "HEAD *=1", "GET /a=2", false },
+		{ "GET /a=1", "POST /a=2", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct cost_pattern before, pattern;
+		struct err err;
+
+		assert_true(
+		    cost_parse_pattern(str_of(table[i].before), &before, &err));
+		assert_true(cost_parse_pattern(
+		    str_of(table[i].pattern), &pattern, &err));
+		if (cost_covers(&before, &pattern) != table[i].covers)
+			fail_msg("%s, %s", table[i].before, table[i].pattern);
+	}
+}
+
 /* Which patterns say something of a path, and not the same of all. */
 static void
 test_some(void **state)
@@ -224,6 +273,7 @@ main(void)
 		cmocka_unit_test(test_single),
 		cmocka_unit_test(test_first_match),
 		cmocka_unit_test(test_some),
+		cmocka_unit_test(test_covers),
 	};
 
 	return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
