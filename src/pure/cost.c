@@ -20,6 +20,50 @@ is_token(struct str name)
 	return name.len > 0 && name.len <= HEADER_MAX;
 }
 
+/* What the response is made of, and what web servers and browsers do by it. */
+static bool
+is_needed(struct str name)
+{
+	static const char *const needed[] = { "Accept-Ranges", "Age", "Allow",
+		"Cache-Control", "Connection", "Date", "ETag", "Expires",
+		"Keep-Alive", "Last-Modified", "Link", "Location", "Pragma",
+		"Proxy-Authenticate", "Refresh", "Retry-After", "Server",
+		"Set-Cookie", "Status", "Strict-Transport-Security", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Vary", "Via", "Warning",
+		"WWW-Authenticate", "X-Accel-Redirect", "X-Frame-Options",
+		"X-LIGHTTPD-send-file", "X-Sendfile", "X-Sendfile2" };
+	static const char *const begins[] = { "Access-Control-", "Content-" };
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (str_eq_nocase(name, str_of(needed[i])))
+			return true;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		struct str start = str_of(begins[i]);
+
+		if (name.len >= start.len &&
+		    str_eq_nocase((struct str){ name.p, start.len }, start))
+			return true;
+	}
+	return false;
+}
+
+static bool
+check_header(struct str text, struct str name, struct err *err)
+{
+	if (!is_token(name))
+		return err_set(err,
+		    "`%.*s`: a response header's name is missing or none, "
+		    "such as response:X-Cost",
+		    STR_ARG(text));
+	if (is_needed(name))
+		return err_set(err,
+		    "`%.*s`: the response needs that header, and a cost's is "
+		    "taken out; give it one of its own, such as "
+		    "response:X-Cost",
+		    STR_ARG(text));
+	return true;
+}
+
 static bool
 parse_units(struct str item, struct str text, int64_t *units, struct err *err)
 {
@@ -96,11 +140,8 @@ cost_parse_single(struct str text, struct cost *cost, struct err *err)
 		parsed.kind = COST_RESPONSE;
 		parsed.header = (struct str){ text.p + RESPONSE_PREFIX.len,
 			text.len - RESPONSE_PREFIX.len };
-		if (!is_token(parsed.header))
-			return err_set(err,
-			    "`%.*s`: a response header's name is missing or "
-			    "none, such as response:X-Cost",
-			    STR_ARG(text));
+		if (!check_header(text, parsed.header, err))
+			return false;
 	} else if (!parse_units(text, text, &parsed.units, err)) {
 		return false;
 	}

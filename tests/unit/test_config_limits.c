@@ -81,6 +81,11 @@ test_costs(void **state)
 		{ A "cost = @costs\n",
 		    "t.ini:7: [limit a] cost: `* /x=5` can match nothing: a "
 		    "method is written out, or left out for all\n" },
+		{ A "cost = response:Content-Length\n",
+		    "t.ini:7: [limit a] cost: `response:Content-Length`: the "
+		    "response needs that header, and a cost's is taken out; "
+		    "give it one of its own, such as response:X-Cost\n" },
+		{ A "cost = response:X-Cost\n", "" },
 		{ A "cost = /x=3, *=1, /y=5\n",
 		    "t.ini:7: [limit a] cost: `/y=5` can match nothing: "
 		    "`*=1` before it always does first\n" },

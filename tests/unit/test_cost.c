@@ -115,7 +115,13 @@ static void
 test_single(void **state)
 {
 	static const char *const bad[] = { "x", "-1", "1000000000001",
-		"response:", "response:X Cost", "response:X:Y", "1.5" };
+		"response:", "response:X Cost", "response:X:Y", "1.5",
+		"response:Status", "response:location", "response:CONTENT-TYPE",
+		"response:Content-Length", "response:Transfer-Encoding",
+		"response:Set-Cookie", "response:Access-Control-Allow-Origin",
+		"response:ETag", "response:WWW-Authenticate" };
+	static const char *const good[] = { "response:X-Status",
+		"response:Cost", "response:Content", "response:Statuses" };
 	struct cost cost;
 	struct err err;
 
@@ -137,6 +143,8 @@ test_single(void **state)
 		assert_false(cost_parse_single(str_of(bad[i]), &cost, &err));
 		assert_int_equal(cost.units, 5);
 	}
+	for (size_t i = 0; i < COUNT(good); i++)
+		assert_true(cost_parse_single(str_of(good[i]), &cost, &err));
 }
 
 static void
