@@ -82,7 +82,8 @@ prepare_closed(const struct asking *a, struct decision *d,
 		.kind = VERDICT_REFUSED,
 		.retry_us = ALGORITHM_NEVER,
 	};
-	static const char twice[] = "a param of its key has two values";
+	static const char twice[] =
+	    "a param or field of its key has two values";
 	bool observed = is_observed(limit);
 
 	if (state == LIMIT_CLOSED && observed)

@@ -26,7 +26,7 @@ enum decision_kind {
 	DECISION_ALLOWED,
 	DECISION_REFUSED,   /* a limit is used up: 429 */
 	DECISION_FORBIDDEN, /* a key is missing: 403 */
-	DECISION_AMBIGUOUS, /* a param of a key has two values: 400 */
+	DECISION_AMBIGUOUS, /* a param or field of a key has two values: 400 */
 	DECISION_OUTAGE,    /* a limit that must be asked could not be: 503 */
 };
 

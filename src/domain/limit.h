@@ -14,7 +14,7 @@ enum limit_state {
 	LIMIT_SKIPPED,     /* does not apply, or is unlimited */
 	LIMIT_CHECKED,     /* *n checks were written */
 	LIMIT_KEY_MISSING, /* and its missing_key says deny */
-	LIMIT_KEY_TWICE,   /* a param of its key has two values */
+	LIMIT_KEY_TWICE,   /* a param or field of its key has two values */
 	LIMIT_CLOSED,      /* its rate is `deny` */
 	LIMIT_FAILED,      /* no memory, or no room */
 };

@@ -1,8 +1,8 @@
 /*
  * Where each source of a key has its value. What a client can write twice
- * (a header that the web server folds into one name) chooses no count: see
- * is_ambiguous. Of a query's, a form's and a cookie's names the first is
- * taken.
+ * (a header that the web server folds into one name, a field of a form)
+ * chooses no count: see is_ambiguous. Of a query's and a cookie's names the
+ * first is taken.
  */
 #include "domain/tuple.h"
 
@@ -31,15 +31,13 @@ client_value(const struct key_alternative *a, const struct subject *s,
 	return value->p != NULL;
 }
 
-static bool
-form_value(const struct subject *s, struct str name, struct arena *arena,
-    struct str *value)
+/* p NULL: the body is none, or is not here. */
+static struct str
+form_of(const struct subject *s)
 {
 	struct str type = params_get(s->params, STR("CONTENT_TYPE"));
 
-	*value = STR_NONE;
-	return !form_is_urlencoded(type) ||
-	    form_get(s->form_body, name, arena, value);
+	return form_is_urlencoded(type) ? s->form_body : STR_NONE;
 }
 
 /* false: no memory. */
@@ -62,7 +60,7 @@ source_value(const struct key_alternative *a, const struct subject *s,
 		return query_get(params_get(s->params, STR("QUERY_STRING")),
 		    name, arena, value);
 	case KEY_FORM:
-		return form_value(s, name, arena, value);
+		return form_get(form_of(s), name, arena, value);
 	case KEY_PARAM:
 		*value = params_get(s->params, name);
 		return true;
@@ -139,22 +137,28 @@ param_of(const struct key_alternative *a)
 	return STR_NONE;
 }
 
+static bool
+is_twice(const struct key_alternative *a, const struct subject *s)
+{
+	struct str param = param_of(a);
+
+	return (param.p != NULL && params_disagree(s->params, param)) ||
+	    (a->source == KEY_FORM &&
+		form_disagrees(form_of(s), str_of(a->name)));
+}
+
 /*
- * X-Api-Key beside X_Api_Key are one param given twice: applications differ
- * in which one they take, so neither may choose the count.
+ * X-Api-Key beside X_Api_Key are one param given twice, and a form may have
+ * a field twice: applications differ in which one they take, so neither may
+ * choose the count.
  */
 static bool
 is_ambiguous(const struct key *key, const struct subject *s)
 {
 	for (size_t i = 0; i < key->n; i++)
-		for (size_t k = 0; k < key->part[i].n; k++) {
-			struct str param =
-			    param_of(&key->part[i].alternative[k]);
-
-			if (param.p != NULL &&
-			    params_disagree(s->params, param))
+		for (size_t k = 0; k < key->part[i].n; k++)
+			if (is_twice(&key->part[i].alternative[k], s))
 				return true;
-		}
 	return false;
 }
 

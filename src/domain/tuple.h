@@ -13,7 +13,7 @@ enum tuple_state {
 	TUPLE_THERE,   /* the tag was written */
 	TUPLE_MISSING, /* a part of the key is missing or empty */
 	TUPLE_UNKNOWN, /* one is there, but none of known_keys */
-	TUPLE_TWICE,   /* a param of it has two values */
+	TUPLE_TWICE,   /* a param or a field of it has two values */
 	TUPLE_FAILED,  /* no memory */
 };
 

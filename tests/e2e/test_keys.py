@@ -127,11 +127,11 @@ def test_param(gateway):
 
 def test_form(gateway):
     assert left(post(gateway, "/form", b"user=joe&password=x")) == 2
-    assert left(post(gateway, "/form", b"user=%6aoe&user=ann",
+    assert left(post(gateway, "/form", b"user=%6aoe&user=joe",
                      FORM + "; charset=UTF-8")) == 1
     assert left(post(gateway, "/form", b"a=1&us%65r=joe")) == 0
     assert post(gateway, "/form", b"user=joe").status == 429
-    assert left(post(gateway, "/form", b"user=ann&user=joe")) == 2
+    assert left(post(gateway, "/form", b"user=ann")) == 2
 
 
 @pytest.mark.parametrize("body, kind", [

@@ -52,6 +52,23 @@ try_first(get_value *get, struct str text, const char *second)
 	arena_release(&arena);
 }
 
+/* A value put behind another is noticed. */
+static void
+try_twice(struct str text)
+{
+	struct str both = join(text, "&+k=2");
+	struct arena arena;
+	struct str one;
+
+	arena_init(&arena);
+	FUZZ_EXPECT(form_get(text, STR("k"), &arena, &one));
+	FUZZ_EXPECT(form_disagrees(both, STR("k")) ==
+	    (form_disagrees(text, STR("k")) ||
+		(one.p != NULL && !str_eq(one, STR("2")))));
+	free((char *)(uintptr_t)both.p);
+	arena_release(&arena);
+}
+
 static void
 try_chain(enum forwarded_form form, struct str text, const char *last)
 {
@@ -78,6 +95,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	try_first(query_get, text, "&k=2");
 	try_first(form_get, text, "&%6b=%32");
 	try_first(cookie_get, text, "; k=2");
+	try_twice(text);
 	try_chain(FORWARDED_LIST, text, ",192.0.2.1");
 	try_chain(FORWARDED_LIST, text, ", [::ffff:192.0.2.1]:80, 10.1.1.1");
 	try_chain(FORWARDED_ELEMENTS, text, ",for=192.0.2.1;by=\"a,b\"");

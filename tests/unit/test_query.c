@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "fields.h"
-#include "pure/form.h"
 #include "wire.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -154,37 +153,9 @@ test_drawn(void **state)
 			assert_null(value.p);
 		else
 			expect_str(value, expected->value);
-		/* A form is written the same way. */
-		assert_true(form_get(buf_str(&text), name, &arena, &value));
-		if (expected != NULL)
-			expect_str(value, expected->value);
 		buf_release(&text);
 		arena_reset(&arena);
 	}
-}
-
-static void
-test_form_type(void **state)
-{
-	static const struct {
-		const char *type;
-		bool is_form;
-	} table[] = {
-		{ "application/x-www-form-urlencoded", true },
-		{ "Application/X-WWW-Form-URLencoded; charset=UTF-8", true },
-		{ " application/x-www-form-urlencoded ;", true },
-		{ "", false },
-		{ "text/plain; application/x-www-form-urlencoded", false },
-		{ "multipart/form-data; boundary=x", false },
-		{ "application/x-www-form-urlencoded2", false },
-		{ "application/json", false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(table); i++)
-		assert_int_equal(form_is_urlencoded(str_of(table[i].type)),
-		    table[i].is_form);
-	assert_false(form_is_urlencoded(STR_NONE));
 }
 
 int
@@ -194,7 +165,6 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_pairs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_drawn, setup, teardown),
-		cmocka_unit_test(test_form_type),
 	};
 
 	return cmocka_run_group_tests_name("query", tests, NULL, NULL);

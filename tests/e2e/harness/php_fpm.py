@@ -18,7 +18,7 @@ pm = static
 pm.max_children = {children}
 catch_workers_output = yes
 clear_env = yes
-php_admin_value[enable_post_data_reading] = 0
+php_admin_value[enable_post_data_reading] = {forms}
 php_admin_value[output_buffering] = 0
 php_admin_value[memory_limit] = 64M
 """
@@ -31,7 +31,8 @@ def binary():
 
 
 class PhpFpm(process.Process):
-    def __init__(self, place, children=4, tcp=False, name="fpm"):
+    def __init__(self, place, children=4, tcp=False, name="fpm",
+                 forms=False):
         self.address = (
             ("127.0.0.1", process.free_port()) if tcp
             else place / (name + ".s"))
@@ -39,6 +40,7 @@ class PhpFpm(process.Process):
         root = os.geteuid() == 0
         config = place.write(name + ".conf", CONFIG.format(
             log=place / (name + ".log"), listen=listen, children=children,
+            forms=int(forms),
             who="user = root\ngroup = root" if root else ""))
         argv = [binary(), "-n", "-F", "-y", config, "-p", place.path]
         super().__init__(place, name, argv + (["-R"] if root else []))
