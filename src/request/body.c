@@ -193,6 +193,14 @@ body_as_text(const struct body *b, struct str *text)
 }
 
 bool
+body_may_be_text(const struct body *b, const struct config_gateway *gateway)
+{
+	return b->spool.fd < 0 &&
+	    (b->announced < 0 ||
+		(uint64_t)b->announced <= gateway->spool_memory_bytes);
+}
+
+bool
 body_is_settled(const struct body *b)
 {
 	return is_whole(b) ||

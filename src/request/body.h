@@ -52,6 +52,9 @@ enum body_verdict body_feed(
     struct body *b, const struct config_gateway *gateway, struct buf *in);
 /* A whole body that is still in memory; p NULL: it is in a file. */
 void body_as_text(const struct body *b, struct str *text);
+/* Will body_as_text have it, for all that is known by now? */
+bool body_may_be_text(
+    const struct body *b, const struct config_gateway *gateway);
 /*
  * May nothing more of it come, or only the mark of its end? Then what comes
  * next on the connection begins with a record.

@@ -249,20 +249,54 @@ decide(struct gateway *g, struct request *r)
 }
 
 /*
- * All of it is here: what waited for the body is decided, and what a limit
- * delays is held back without a worker.
+ * Is the field of the form awaited that a limit counts by? No longer than
+ * the body can be one that is looked at; and who has gone needs no answer.
  */
+static bool
+awaits_form(const struct request *r, enum body_verdict body)
+{
+	if (body == BODY_MORE)
+		return r->awaits_form &&
+		    body_may_be_text(&r->body, request_gateway(r));
+	return r->awaits_form &&
+	    (body == BODY_ABORTED || body == BODY_MALFORMED);
+}
+
+/*
+ * With what has come of the body: decides, unless that has to wait. True:
+ * the request was answered, and *next is what becomes of its connection.
+ */
+static bool
+is_answered(struct gateway *g, struct connection *c, enum body_verdict body,
+    enum next *next)
+{
+	struct request *r = c->request;
+
+	if (r->undecided && !awaits_form(r, body)) {
+		if (body == BODY_WHOLE)
+			body_as_text(&r->body, &r->subject.form_body);
+		decide(g, r);
+	}
+	if (!passes(&r->decision)) {
+		*next = answer_refusal(c);
+	} else if (body != BODY_MORE && body != BODY_WHOLE) {
+		about_to_ask(g);
+		*next = intake_refuse(c, body);
+	} else if (!r->undecided && r->subject.backend == NULL) {
+		err_set(&r->error, "no backend matches");
+		*next = answer_send(c, 404, ANSWER_NO_RETRY);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* All of it is here; what a limit delays is held back without a worker. */
 static enum next
 whole_request(struct gateway *g, struct connection *c)
 {
 	struct request *r = c->request;
 
-	if (r->undecided) {
-		body_as_text(&r->body, &r->subject.form_body);
-		decide(g, r);
-		if (!passes(&r->decision))
-			return answer_refusal(c);
-	}
 	if (r->decision.delay_us > 0 && clock_mono_us() < r->held_until_us)
 		return park(g, c, PARKED_DELAY, EPOLLRDHUP, r->held_until_us);
 	return relay_request(g, c);
@@ -272,14 +306,13 @@ static enum next
 take_body(struct gateway *g, struct connection *c)
 {
 	struct request *r = c->request;
-	enum body_verdict verdict = intake_body(c);
+	enum body_verdict body = intake_body(c);
+	enum next next;
 
-	if (verdict == BODY_WHOLE)
+	if (is_answered(g, c, body, &next))
+		return next;
+	if (body == BODY_WHOLE)
 		return whole_request(g, c);
-	if (verdict != BODY_MORE) {
-		about_to_ask(g);
-		return intake_refuse(c, verdict);
-	}
 	/* What has been read is in the spool but for half a header. */
 	buf_shrink(&c->in);
 	return park(g, c, PARKED_BODY, EPOLLIN | EPOLLRDHUP,
@@ -320,13 +353,14 @@ authorize_request(struct gateway *g, struct connection *c)
 	return passes(&r->decision) ? answer_pass(c) : answer_refusal(c);
 }
 
-/* A request with a whole head: decide, then refuse it or take it in. */
+/* A request with a whole head: refuse it, or take it in. */
 static enum next
 tell_request(struct gateway *g, struct connection *c)
 {
 	struct request *r = c->request;
 	const struct config *config = r->generation->config;
 	enum body_verdict body;
+	enum next next;
 
 	body = body_announce(&r->body, &r->params, &config->gateway);
 	/* A body that came with its head is no reason to drain anything. */
@@ -334,18 +368,9 @@ tell_request(struct gateway *g, struct connection *c)
 		body = body_feed(&r->body, &config->gateway, &c->in);
 	if (!read_subject(r))
 		return answer_send(c, 500, ANSWER_NO_RETRY);
-	r->undecided = awaits_body(config, &r->subject);
-	if (!r->undecided)
-		decide(g, r);
-	if (!passes(&r->decision))
-		return answer_refusal(c);
-	if (body != BODY_MORE && body != BODY_WHOLE)
-		return intake_refuse(c, body);
-	if (r->subject.backend == NULL) {
-		err_set(&r->error, "no backend matches");
-		return answer_send(c, 404, ANSWER_NO_RETRY);
-	}
-	return take_body(g, c);
+	r->undecided = true;
+	r->awaits_form = awaits_body(config, &r->subject);
+	return is_answered(g, c, body, &next) ? next : take_body(g, c);
 }
 
 static enum next
@@ -447,6 +472,22 @@ gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 	settle(g, c, next);
 }
 
+/* It may be that what it came with refuses it. */
+static enum next
+body_timed_out(struct gateway *g, struct connection *c)
+{
+	struct request *r = c->request;
+
+	about_to_ask(g);
+	counter_add(COUNTER_bodies_timed_out, 1);
+	if (r->undecided)
+		decide(g, r);
+	if (!passes(&r->decision))
+		return answer_refusal(c);
+	err_set(&r->error, "the body did not come in time");
+	return answer_send(c, 408, ANSWER_NO_RETRY);
+}
+
 void
 gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
 {
@@ -457,10 +498,7 @@ gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
 		counter_add(COUNTER_heads_timed_out, 1);
 		break;
 	case PARKED_BODY:
-		about_to_ask(g);
-		counter_add(COUNTER_bodies_timed_out, 1);
-		err_set(&c->request->error, "the body did not come in time");
-		next = answer_send(c, 408, ANSWER_NO_RETRY);
+		next = body_timed_out(g, c);
 		break;
 	case PARKED_DELAY:
 		/* This worker goes with it; another sees to who is next. */

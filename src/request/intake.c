@@ -63,6 +63,14 @@ intake_head(struct connection *c, bool *gone)
 	return verdict;
 }
 
+/* A request that can be decided by now is, before more of it is taken. */
+static bool
+takes_more(const struct request *r, enum body_verdict verdict)
+{
+	return verdict == BODY_MORE &&
+	    (!r->undecided || body_may_be_text(&r->body, request_gateway(r)));
+}
+
 enum body_verdict
 intake_body(struct connection *c)
 {
@@ -70,7 +78,7 @@ intake_body(struct connection *c)
 	const struct config_gateway *gateway = request_gateway(r);
 	enum body_verdict verdict = body_feed(&r->body, gateway, &c->in);
 
-	for (int i = 0; i < READS_IN_A_ROW && verdict == BODY_MORE; i++) {
+	for (int i = 0; i < READS_IN_A_ROW && takes_more(r, verdict); i++) {
 		switch (connection_read(c, BODY_READ)) {
 		case CONNECTION_READ:
 			verdict = body_feed(&r->body, gateway, &c->in);

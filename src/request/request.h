@@ -31,7 +31,8 @@ struct request {
 	struct params params; /* gone once an answer was sent */
 	struct subject subject;
 	struct decision decision;
-	bool undecided;        /* a key is in the body: once that is there */
+	bool undecided;
+	bool awaits_form;      /* for that: a key is in the body */
 	int64_t held_until_us; /* a limit delays it (clock_mono_us) */
 	struct body body;
 	struct waiter waiter;

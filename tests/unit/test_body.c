@@ -343,6 +343,34 @@ test_deadline(void **state)
 	buf_release(&in);
 }
 
+/* Known from the length that was announced, or once too much has come. */
+static void
+test_may_be_text(void **state)
+{
+	struct body b;
+	struct buf in;
+
+	(void)state;
+	buf_init(&in);
+	announce(&b, "8", false);
+	assert_true(body_may_be_text(&b, &gateway));
+	announce(&b, "9", false);
+	assert_false(body_may_be_text(&b, &gateway));
+	announce(&b, "0", false);
+	assert_true(body_may_be_text(&b, &gateway));
+	announce(&b, NULL, true);
+	assert_true(body_may_be_text(&b, &gateway));
+	feed(&b, &in,
+	    STR("\1\5\0\1\0\11\0\0"
+		"abcdefgh"),
+	    100, 100);
+	assert_true(body_may_be_text(&b, &gateway));
+	feed(&b, &in, STR("i"), 100, 100);
+	assert_false(body_may_be_text(&b, &gateway));
+	body_release(&b);
+	buf_release(&in);
+}
+
 /* Drawn records and padding, cut anywhere, through memory and a file. */
 static void
 test_drawn(void **state)
@@ -379,6 +407,8 @@ test_drawn(void **state)
 		    BODY_WHOLE);
 		expect_spool(&b, buf_str(&body));
 		expect_str(buf_str(&in), STR(WIRE_BEGIN));
+		assert_int_equal(body_may_be_text(&b, &gateway),
+		    body.len <= gateway.spool_memory_bytes);
 		body_release(&b);
 		buf_release(&bytes);
 		buf_release(&body);
@@ -397,6 +427,7 @@ main(void)
 		cmocka_unit_test(test_settled),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_may_be_text),
 		cmocka_unit_test(test_drawn),
 	};
 
