@@ -2,10 +2,10 @@
  * The story: a head comes in, the guard judges it and libfcgi reads it
  * (serve_head); its limits decide, and it is refused or let in
  * (tell_request); its body is taken (take_body), a place in its backend is
- * found, and it is relayed (relay_request). To a web server that only asks
+ * found, and it is relayed (gateway_wait.c). To a web server that only asks
  * whether it may go on, the decision is the whole story (authorize_request).
- * In between a connection is parked; settle says where it goes when a chapter
- * is over.
+ * In between a connection is parked; gateway_settle says where it goes when a
+ * chapter is over.
  */
 #include "request/gateway.h"
 
@@ -19,7 +19,6 @@
 #include "domain/limit.h"
 #include "request/answer.h"
 #include "request/intake.h"
-#include "request/relay.h"
 #include "request/request.h"
 
 #define DRAIN_TIMEOUT_US 30000000
@@ -127,8 +126,8 @@ keep_connection(struct gateway *g, struct connection *c)
 	return park(g, c, PARKED_HEAD, EPOLLIN | EPOLLOUT, c->head_deadline_us);
 }
 
-static void
-settle(struct gateway *g, struct connection *c, enum next next)
+void
+gateway_settle(struct gateway *g, struct connection *c, enum next next)
 {
 	if (next == NEXT_KEEP)
 		next = keep_connection(g, c);
@@ -138,90 +137,11 @@ settle(struct gateway *g, struct connection *c, enum next next)
 		connection_close(g->lot, c);
 }
 
-/* Serves who waits for a backend, until no place is free for anybody. */
 void
-gateway_serve_waiters(struct gateway *g)
+gateway_about_to_ask(struct gateway *g)
 {
-	const struct claim claim = { PARKED_QUEUE, INT64_MAX };
-	uint64_t handle;
-	struct gate *gate;
-
-	while (!atomic_load(&g->given_up) &&
-	    bulkhead_admit(g->bulkhead, &handle, &gate)) {
-		enum parked reason;
-		struct connection *c =
-		    connection_claim(g->lot, handle, &claim, &reason);
-
-		if (c != NULL) {
-			bulkhead_forget(g->bulkhead, &c->request->waiter);
-			g->about_to_block(g->about_to_block_context);
-			/* Where a reload made much room, another helps. */
-			if (bulkhead_can_admit(g->bulkhead))
-				lot_kick(g->lot);
-			settle(g, c, relay_run(c, g->stop));
-		}
-		bulkhead_leave(g->bulkhead, gate);
-	}
-}
-
-/*
- * Nobody may claim the connection before it is both in the backend's queue
- * and parked, or the place that came free in between would be lost on it.
- */
-static enum next
-enter_backend(struct gateway *g, struct connection *c, bool *inside)
-{
-	struct request *r = c->request;
-	int64_t deadline_us =
-	    clock_mono_us() + r->subject.backend->queue_timeout_us;
-
-	*inside = false;
-	r->gate = generation_gate(r->generation, r->subject.backend);
-	r->waiter.handle = lot_name(c);
-	connection_hold(c);
-	switch (bulkhead_enter(g->bulkhead, r->gate, &r->waiter)) {
-	case BULKHEAD_IN:
-		connection_release(c);
-		*inside = true;
-		return NEXT_CLOSE;
-	case BULKHEAD_QUEUED:
-		if (connection_park_held(
-			g->lot, c, PARKED_QUEUE, EPOLLRDHUP, deadline_us))
-			return NEXT_PARKED;
-		bulkhead_forget(g->bulkhead, &r->waiter);
-		return answer_nothing(c, 0);
-	case BULKHEAD_FULL:
-		break;
-	}
-	connection_release(c);
-	counter_add(COUNTER_queue_full, 1);
-	err_set(&r->error, "the queue of backend %s is full",
-	    r->subject.backend->name);
-	return answer_send(c, 503, ANSWER_BUSY_RETRY_US);
-}
-
-/* A whole request: to its backend, and this worker's turn is over. */
-static enum next
-relay_request(struct gateway *g, struct connection *c)
-{
-	struct gate *gate;
-	bool inside;
-	enum next next;
-
-	if (atomic_load(&g->given_up))
-		return answer_out_of_time(c);
-	next = enter_backend(g, c, &inside);
-	if (!inside && next != NEXT_PARKED)
-		return next;
-	if (inside) {
+	if (g->stores.shared != NULL && g->stores.shared->may_block)
 		g->about_to_block(g->about_to_block_context);
-		gate = c->request->gate;
-		settle(g, c, relay_run(c, g->stop));
-		bulkhead_leave(g->bulkhead, gate);
-	}
-	/* Also after one who queued: max_inflight may have grown. */
-	gateway_serve_waiters(g);
-	return NEXT_PARKED;
 }
 
 static bool
@@ -230,18 +150,10 @@ passes(const struct decision *d)
 	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
 }
 
-/* Whatever decides a request, or ends it, may wait for the store. */
-static void
-about_to_ask(struct gateway *g)
-{
-	if (g->stores.shared != NULL && g->stores.shared->may_block)
-		g->about_to_block(g->about_to_block_context);
-}
-
 static void
 decide(struct gateway *g, struct request *r)
 {
-	about_to_ask(g);
+	gateway_about_to_ask(g);
 	decision_make(&r->decision, r->generation->config, &g->stores,
 	    &r->subject, &r->arena);
 	r->undecided = false;
@@ -280,7 +192,7 @@ is_answered(struct gateway *g, struct connection *c, enum body_verdict body,
 	if (!passes(&r->decision)) {
 		*next = answer_refusal(c);
 	} else if (body != BODY_MORE && body != BODY_WHOLE) {
-		about_to_ask(g);
+		gateway_about_to_ask(g);
 		*next = intake_refuse(c, body);
 	} else if (!r->undecided && r->subject.backend == NULL) {
 		err_set(&r->error, "no backend matches");
@@ -289,17 +201,6 @@ is_answered(struct gateway *g, struct connection *c, enum body_verdict body,
 		return false;
 	}
 	return true;
-}
-
-/* All of it is here; what a limit delays is held back without a worker. */
-static enum next
-whole_request(struct gateway *g, struct connection *c)
-{
-	struct request *r = c->request;
-
-	if (r->decision.delay_us > 0 && clock_mono_us() < r->held_until_us)
-		return park(g, c, PARKED_DELAY, EPOLLRDHUP, r->held_until_us);
-	return relay_request(g, c);
 }
 
 static enum next
@@ -312,7 +213,7 @@ take_body(struct gateway *g, struct connection *c)
 	if (is_answered(g, c, body, &next))
 		return next;
 	if (body == BODY_WHOLE)
-		return whole_request(g, c);
+		return gateway_carry_on(g, c);
 	/* What has been read is in the spool but for half a header. */
 	buf_shrink(&c->in);
 	return park(g, c, PARKED_BODY, EPOLLIN | EPOLLRDHUP,
@@ -420,25 +321,6 @@ serve_head(struct gateway *g, struct kit *kit, struct connection *c)
 	return wait_for_head(g, c);
 }
 
-/* What was taken for a request that was only held back is forgotten. */
-static enum next
-client_left_delay(struct gateway *g, struct connection *c)
-{
-	about_to_ask(g);
-	decision_withdraw(&c->request->decision, &g->stores);
-	counter_add(COUNTER_clients_gone, 1);
-	return answer_nothing(c, REQUEST_CLIENT_GONE);
-}
-
-static enum next
-client_left_queue(struct gateway *g, struct connection *c)
-{
-	about_to_ask(g);
-	bulkhead_forget(g->bulkhead, &c->request->waiter);
-	counter_add(COUNTER_clients_gone, 1);
-	return answer_nothing(c, REQUEST_CLIENT_GONE);
-}
-
 void
 gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
     enum parked reason)
@@ -458,10 +340,8 @@ gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 		next = take_body(g, c);
 		break;
 	case PARKED_DELAY:
-		next = client_left_delay(g, c);
-		break;
 	case PARKED_QUEUE:
-		next = client_left_queue(g, c);
+		next = gateway_client_left(g, c, reason);
 		break;
 	case PARKED_DRAIN:
 		next = drain(g, c);
@@ -469,7 +349,7 @@ gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 	case PARKED_KINDS:
 		break;
 	}
-	settle(g, c, next);
+	gateway_settle(g, c, next);
 }
 
 /* It may be that what it came with refuses it. */
@@ -478,7 +358,7 @@ body_timed_out(struct gateway *g, struct connection *c)
 {
 	struct request *r = c->request;
 
-	about_to_ask(g);
+	gateway_about_to_ask(g);
 	counter_add(COUNTER_bodies_timed_out, 1);
 	if (r->undecided)
 		decide(g, r);
@@ -501,17 +381,8 @@ gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
 		next = body_timed_out(g, c);
 		break;
 	case PARKED_DELAY:
-		/* This worker goes with it; another sees to who is next. */
-		lot_kick(g->lot);
-		next = relay_request(g, c);
-		break;
 	case PARKED_QUEUE:
-		about_to_ask(g);
-		bulkhead_forget(g->bulkhead, &c->request->waiter);
-		counter_add(COUNTER_queue_timed_out, 1);
-		err_set(&c->request->error, "no place in backend %s in time",
-		    c->request->subject.backend->name);
-		next = answer_send(c, 503, ANSWER_BUSY_RETRY_US);
+		next = gateway_waited(g, c, reason);
 		break;
 	case PARKED_NOT:
 	case PARKED_IDLE:
@@ -519,5 +390,5 @@ gateway_expire(struct gateway *g, struct connection *c, enum parked reason)
 	case PARKED_KINDS:
 		break;
 	}
-	settle(g, c, next);
+	gateway_settle(g, c, next);
 }
