@@ -230,6 +230,17 @@ bulkhead_leave(struct bulkhead *b, struct gate *gate)
 	pthread_mutex_unlock(&b->lock);
 }
 
+bool
+bulkhead_is_queued(struct bulkhead *b, const struct waiter *waiter)
+{
+	bool queued;
+
+	pthread_mutex_lock(&b->lock);
+	queued = waiter->gate != NULL;
+	pthread_mutex_unlock(&b->lock);
+	return queued;
+}
+
 void
 bulkhead_forget(struct bulkhead *b, struct waiter *waiter)
 {

@@ -55,6 +55,8 @@ bool bulkhead_admit(struct bulkhead *b, uint64_t *handle, struct gate **gate);
 /* Would bulkhead_admit find somebody? */
 bool bulkhead_can_admit(struct bulkhead *b);
 void bulkhead_leave(struct bulkhead *b, struct gate *gate);
+/* Is it still in its queue? */
+bool bulkhead_is_queued(struct bulkhead *b, const struct waiter *waiter);
 /* Takes a waiter out of its queue, if it still is in one. */
 void bulkhead_forget(struct bulkhead *b, struct waiter *waiter);
 

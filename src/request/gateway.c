@@ -341,7 +341,7 @@ gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 		break;
 	case PARKED_DELAY:
 	case PARKED_QUEUE:
-		next = gateway_client_left(g, c, reason);
+		next = gateway_hear(g, c, reason);
 		break;
 	case PARKED_DRAIN:
 		next = drain(g, c);

@@ -68,8 +68,11 @@ void gateway_settle(struct gateway *g, struct connection *c, enum next next);
 void gateway_about_to_ask(struct gateway *g);
 /* A whole request goes on: is held back, waits, or is relayed. May block. */
 enum next gateway_carry_on(struct gateway *g, struct connection *c);
-/* The client of one that waits (PARKED_DELAY, PARKED_QUEUE) has gone. */
-enum next gateway_client_left(
+/*
+ * The client of one that waits (PARKED_DELAY, PARKED_QUEUE) has gone, or
+ * says something. May block.
+ */
+enum next gateway_hear(
     struct gateway *g, struct connection *c, enum parked reason);
 /* The time of one that waits is over. May block. */
 enum next gateway_waited(

@@ -1,6 +1,12 @@
 /*
  * The chapter in which a whole request waits: for the time that a limit
  * holds it back, then for a place in its backend, without a worker.
+ *
+ * Meanwhile its client may leave. Web servers close the connection then;
+ * HAProxy says ABORT_REQUEST, so what comes is read, a header at most. If
+ * that belongs to the next request nothing more is, or a level-triggered
+ * EPOLLIN would wake a worker for it again and again; only that the peer
+ * closes is watched from then on.
  */
 #include "request/gateway.h"
 
@@ -9,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "request/intake.h"
 #include "request/relay.h"
 #include "request/request.h"
 
@@ -38,6 +45,26 @@ gateway_serve_waiters(struct gateway *g)
 	}
 }
 
+static uint32_t
+watched(const struct request *r)
+{
+	return r->next_has_begun ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP;
+}
+
+/* The connection is held, its request in the queue. */
+static enum next
+park_in_queue(struct gateway *g, struct connection *c)
+{
+	struct request *r = c->request;
+
+	buf_shrink(&c->in);
+	if (connection_park_held(
+		g->lot, c, PARKED_QUEUE, watched(r), r->queued_until_us))
+		return NEXT_PARKED;
+	bulkhead_forget(g->bulkhead, &r->waiter);
+	return answer_nothing(c, 0);
+}
+
 /*
  * Nobody may claim the connection before it is both in the backend's queue
  * and parked, or the place that came free in between would be lost on it.
@@ -46,12 +73,13 @@ static enum next
 enter_backend(struct gateway *g, struct connection *c, bool *inside)
 {
 	struct request *r = c->request;
-	int64_t deadline_us =
-	    clock_mono_us() + r->subject.backend->queue_timeout_us;
 
 	*inside = false;
 	r->gate = generation_gate(r->generation, r->subject.backend);
 	r->waiter.handle = lot_name(c);
+	if (r->queued_until_us == 0)
+		r->queued_until_us =
+		    clock_mono_us() + r->subject.backend->queue_timeout_us;
 	connection_hold(c);
 	switch (bulkhead_enter(g->bulkhead, r->gate, &r->waiter)) {
 	case BULKHEAD_IN:
@@ -59,11 +87,7 @@ enter_backend(struct gateway *g, struct connection *c, bool *inside)
 		*inside = true;
 		return NEXT_CLOSE;
 	case BULKHEAD_QUEUED:
-		if (connection_park_held(
-			g->lot, c, PARKED_QUEUE, EPOLLRDHUP, deadline_us))
-			return NEXT_PARKED;
-		bulkhead_forget(g->bulkhead, &r->waiter);
-		return answer_nothing(c, 0);
+		return park_in_queue(g, c);
 	case BULKHEAD_FULL:
 		break;
 	}
@@ -101,46 +125,90 @@ relay_request(struct gateway *g, struct connection *c)
 static enum next
 hold_back(struct gateway *g, struct connection *c)
 {
+	struct request *r = c->request;
+
+	buf_shrink(&c->in);
 	if (connection_park(
-		g->lot, c, PARKED_DELAY, EPOLLRDHUP, c->request->held_until_us))
+		g->lot, c, PARKED_DELAY, watched(r), r->held_until_us))
 		return NEXT_PARKED;
 	return answer_nothing(c, 0);
+}
+
+/* What was taken for a request that is still held back is forgotten. */
+static enum next
+end_waiting(struct gateway *g, struct connection *c, bool held, int status)
+{
+	struct request *r = c->request;
+
+	gateway_about_to_ask(g);
+	bulkhead_forget(g->bulkhead, &r->waiter);
+	if (held)
+		decision_withdraw(&r->decision, &g->stores);
+	return answer_nothing(c, status);
+}
+
+/* Listens to its client; true: that was its end, and *next is what then. */
+static bool
+has_ended(struct gateway *g, struct connection *c, bool held, enum next *next)
+{
+	struct request *r = c->request;
+	/* Who is no longer read wakes us by closing alone. */
+	enum intake_news news =
+	    r->next_has_begun ? INTAKE_LEFT : intake_listen(c);
+
+	switch (news) {
+	case INTAKE_SILENT:
+		break;
+	case INTAKE_NEXT:
+		r->next_has_begun = true;
+		break;
+	case INTAKE_LEFT:
+		counter_add(COUNTER_clients_gone, 1);
+		*next = end_waiting(g, c, held, REQUEST_CLIENT_GONE);
+		return true;
+	case INTAKE_BROKEN:
+		err_set(&r->error, "what follows the request is no FastCGI");
+		*next = end_waiting(g, c, held, 0);
+		return true;
+	}
+	return false;
+}
+
+/* Its place may have come free while it was not parked; then it is lost. */
+static enum next
+queue_again(struct gateway *g, struct connection *c)
+{
+	connection_hold(c);
+	if (bulkhead_is_queued(g->bulkhead, &c->request->waiter))
+		return park_in_queue(g, c);
+	connection_release(c);
+	return relay_request(g, c);
 }
 
 /* All of it is here; what a limit delays is held back without a worker. */
 enum next
 gateway_carry_on(struct gateway *g, struct connection *c)
 {
-	struct request *r = c->request;
+	const struct request *r = c->request;
+	bool held =
+	    r->decision.delay_us > 0 && clock_mono_us() < r->held_until_us;
+	enum next next;
 
-	if (r->decision.delay_us > 0 && clock_mono_us() < r->held_until_us)
-		return hold_back(g, c);
-	return relay_request(g, c);
-}
-
-/* What was taken for a request that was only held back is forgotten. */
-static enum next
-client_left_delay(struct gateway *g, struct connection *c)
-{
-	decision_withdraw(&c->request->decision, &g->stores);
-	counter_add(COUNTER_clients_gone, 1);
-	return answer_nothing(c, REQUEST_CLIENT_GONE);
-}
-
-static enum next
-client_left_queue(struct gateway *g, struct connection *c)
-{
-	bulkhead_forget(g->bulkhead, &c->request->waiter);
-	counter_add(COUNTER_clients_gone, 1);
-	return answer_nothing(c, REQUEST_CLIENT_GONE);
+	/* It may have come with what it says last. */
+	if (c->in.len > 0 && has_ended(g, c, held, &next))
+		return next;
+	return held ? hold_back(g, c) : relay_request(g, c);
 }
 
 enum next
-gateway_client_left(struct gateway *g, struct connection *c, enum parked reason)
+gateway_hear(struct gateway *g, struct connection *c, enum parked reason)
 {
-	gateway_about_to_ask(g);
-	return reason == PARKED_DELAY ? client_left_delay(g, c)
-				      : client_left_queue(g, c);
+	bool held = reason == PARKED_DELAY;
+	enum next next;
+
+	if (has_ended(g, c, held, &next))
+		return next;
+	return held ? hold_back(g, c) : queue_again(g, c);
 }
 
 enum next

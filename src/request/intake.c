@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "config/roles.h"
+#include "pure/fcgi_record.h"
 #include "request/request.h"
 
 #define HEAD_READ      16384
@@ -90,6 +91,39 @@ intake_body(struct connection *c)
 		}
 	}
 	return verdict;
+}
+
+/* Would the guard take it behind the request? */
+static bool
+may_follow(const struct fcgi_header *h, uint16_t id)
+{
+	if (h->version != 1)
+		return false;
+	if (h->type == FCGI_BEGIN_REQUEST)
+		return h->id != 0;
+	return h->id == 0 ||
+	    (h->id == id && (h->type == FCGI_STDIN || h->type == FCGI_DATA));
+}
+
+enum intake_news
+intake_listen(struct connection *c)
+{
+	struct fcgi_header h;
+
+	while (c->in.len < FCGI_HEADER_BYTES) {
+		enum connection_read got =
+		    connection_read(c, FCGI_HEADER_BYTES - c->in.len);
+
+		if (got == CONNECTION_EMPTY)
+			return INTAKE_SILENT;
+		if (got == CONNECTION_EOF)
+			return INTAKE_LEFT;
+	}
+	fcgi_header_read((const uint8_t *)c->in.p, &h);
+	if (h.version == 1 && h.id == c->request->id &&
+	    h.type == FCGI_ABORT_REQUEST)
+		return INTAKE_LEFT;
+	return may_follow(&h, c->request->id) ? INTAKE_NEXT : INTAKE_BROKEN;
 }
 
 /* What is thrown away has a bound: a body could have no more. */

@@ -16,6 +16,18 @@ void intake_expect(struct connection *c, const struct config_gateway *gateway);
 enum guard_verdict intake_head(struct connection *c, bool *gone);
 /* Feeds the request's body; BODY_ABORTED also where the peer went away. */
 enum body_verdict intake_body(struct connection *c);
+/*
+ * What the client of a whole request that waits has said since. Reads no
+ * further than the header of one record: what comes for the next request
+ * stays where it is.
+ */
+enum intake_news {
+	INTAKE_SILENT,
+	INTAKE_NEXT,   /* of what comes next: to be read after this request */
+	INTAKE_LEFT,   /* it has gone, or takes the request back */
+	INTAKE_BROKEN, /* no FastCGI: close */
+};
+enum intake_news intake_listen(struct connection *c);
 /* Throws away what comes; false: that is the end of it. */
 bool intake_drain(struct connection *c);
 /* Answers a body that can not be taken (neither MORE nor WHOLE). */

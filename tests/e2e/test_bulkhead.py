@@ -8,7 +8,7 @@ import pytest
 
 from harness import fcgi
 from harness.deadline import SCALE, Deadline, until
-from harness.recipes import MEMORY, by_key, fastcgi, key
+from harness.recipes import MEMORY, by_key, fastcgi, key, together
 
 INFLIGHT = 4
 QUEUE = 3
@@ -159,20 +159,80 @@ def test_queued_requests_are_served_in_turn(setup):
     assert s.app.seen == INFLIGHT + QUEUE
 
 
-def test_a_client_that_leaves_the_queue_is_forgotten(setup):
+@pytest.mark.parametrize("leave", [
+    lambda conn: conn.close(),
+    lambda conn: conn.send(fcgi.record(fcgi.ABORT)),
+], ids=["close", "abort"])
+def test_a_client_that_leaves_the_queue_is_forgotten(setup, leave):
     s = setup(queue_timeout="60s")
     queued = s.fill()
     full = INFLIGHT * 2 + QUEUE
     until(lambda: s.gateway.open_descriptors() >= s.before + full,
           what="the queue to fill")
     for conn in queued:
-        conn.close()
+        leave(conn)
     until(lambda: s.gateway.open_descriptors() <= s.before + full - QUEUE,
           what="the queue to empty")
     waiting = s.send(QUEUE)
     s.hanging.go.set()
     for conn in waiting:
         assert conn.response().body == b"at last"
+
+
+def test_who_sends_its_next_head_keeps_its_turn(farm):
+    """It is neither read for the request that waits, nor put behind."""
+    hanging, turns = threading.Event(), []
+
+    def app(request):
+        turns.append(request.param("QUERY_STRING"))
+        hanging.wait(60.0)
+        request.answer("at last")
+
+    gateway = farm.gateway({
+        "gateway": {"threads": 8},
+        "backend default": {**fastcgi(farm.application(app)),
+                            "max_inflight": 1, "queue_timeout": "60s"},
+    })
+    conns = [gateway.connect(30.0) for _ in range(3)]
+    for i, conn in enumerate(conns):
+        conn.send(fcgi.request(fcgi.env("/?%d" % i), keep=True))
+        until(lambda: not conn.unread(), what="the request read")
+        until(lambda: turns == ["0"], what="the first one inside")
+    second = fcgi.request(fcgi.env("/?again"), rid=2)
+    conns[1].send(second[:8])
+    until(lambda: not conns[1].unread(), what="its next head read")
+    conns[1].send(second[8:])
+    hanging.set()
+    for conn in conns:
+        assert conn.response(1).body == b"at last"
+    assert conns[1].response(2).body == b"at last"
+    assert turns[:3] == ["0", "1", "2"]
+    for conn in conns:
+        conn.close()
+
+
+def test_nobody_is_lost_who_talks_while_he_waits(farm):
+    """Places come free while what the others say is looked at."""
+    gateway = farm.gateway({
+        "gateway": {"threads": 6},
+        "backend default": {
+            **fastcgi(farm.application(lambda r: r.answer("ok"))),
+            "max_inflight": 1, "queue_timeout": "60s"},
+    })
+    rounds = 40
+
+    def client(i):
+        with gateway.connect(30.0) as conn:
+            conn.send(fcgi.request(fcgi.env("/"), rid=1, keep=True))
+            for rid in range(1, rounds + 1):
+                request = fcgi.request(fcgi.env("/"), rid=rid + 1, keep=True)
+                for start in range(0, 12, 3):
+                    conn.send(request[start:start + 3])
+                assert conn.response(rid).body == b"ok"
+                conn.send(request[12:])
+            return conn.response(rounds + 1).body
+
+    assert together(16, client) == [b"ok"] * 16
 
 
 def test_raised_max_inflight_is_used_at_once(setup):

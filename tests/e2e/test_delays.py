@@ -1,5 +1,6 @@
 """leaky_bucket: who has to wait holds no worker, and can change his mind."""
 
+import itertools
 import select
 import threading
 
@@ -10,6 +11,7 @@ from harness.deadline import SCALE, Deadline, timed, until
 from harness.fake_redis import SlowRefunds
 from harness.recipes import MEMORY, fastcgi, together
 
+CLIENTS = ("198.51.100.%d" % n for n in itertools.count(1))
 THREADS = 3
 HELD = 100  # at a time: many more than there are workers
 
@@ -21,6 +23,7 @@ LIMITS = {
     "hour": {"path": "/hour", "rate": "1/1h burst 3", "delay_max": "1h"},
     "brisk": {"path": "/brisk", "rate": "20/1s burst 100",
               "delay_max": "10s"},
+    "half": {"path": "/half", "rate": "2/1s burst 5", "delay_max": "5s"},
     "after": {"path": "/hour, /after", "rate": "1000/1h",
               "algorithm": "fixed_window", "align": "first"},
 }
@@ -61,12 +64,34 @@ def crowd(gateway, uri, client, count):
     return conns
 
 
-def leave(gateway, conns, uri):
+def close(conn):
+    conn.close()
+
+
+def abort(conn):
+    """HAProxy's way."""
+    conn.send(fcgi.record(fcgi.ABORT))
+
+
+def abort_in_pieces(conn):
+    for byte in fcgi.record(fcgi.ABORT):
+        until(lambda: not conn.unread(), what="a byte to be read")
+        conn.send(bytes([byte]))
+
+
+def pipeline_and_close(conn):
+    conn.send(fcgi.request(fcgi.env("/quick")))
+    conn.close()
+
+
+def leave(gateway, conns, uri, how=close):
     mark = gateway.log.mark()
     for conn in conns:
-        conn.close()
+        how(conn)
     gateway.log.wait_for("request", status=499, path=uri, since=mark,
                          count=len(conns), seconds=10.0)
+    if how in (abort, abort_in_pieces):
+        assert all(conn.wait_closed() == b"" for conn in conns)
 
 
 def quick(gateway):
@@ -86,16 +111,80 @@ def test_a_hundred_who_wait_hold_no_worker(gateway, app):
     leave(gateway, conns, "/slow")
 
 
-def test_who_goes_away_is_forgotten_and_takes_nothing(gateway, app):
-    who = "192.0.2.2"
+LEAVING = [close, abort, abort_in_pieces, pipeline_and_close]
+
+
+@pytest.mark.parametrize("how", LEAVING)
+def test_who_goes_away_is_forgotten_and_takes_nothing(gateway, app, how):
+    who = next(CLIENTS)
     before = app.seen
     assert gateway.ask("/hour", client=who).status == 200
     for _ in range(5):
         # Each time there is room for one.
-        leave(gateway, crowd(gateway, "/hour", who, 1), "/hour")
+        leave(gateway, crowd(gateway, "/hour", who, 1), "/hour", how)
     assert app.seen == before + 1
     # What its other limit had taken has come back too.
     assert gateway.ask("/after", client=who).limit[:2] == (1000, 998)
+
+
+@pytest.mark.parametrize("last, status", [
+    (fcgi.record(fcgi.ABORT), 499),
+    (fcgi.record(fcgi.ABORT, version=0), 0),
+    (fcgi.record(fcgi.ABORT, rid=2), 0),
+    (fcgi.record(fcgi.PARAMS), 0),
+    (fcgi.record(fcgi.BEGIN, b"", rid=0), 0),
+    (b"GET / HTTP/1.1\r\n", 0),
+], ids=["abort", "version", "id", "params", "begin", "http"])
+@pytest.mark.parametrize("apart", [False, True], ids=["at once", "later"])
+def test_what_ends_a_request_that_waits(gateway, last, status, apart):
+    who = next(CLIENTS)
+    assert gateway.ask("/hour", client=who).status == 200
+    for _ in range(3):
+        mark = gateway.log.mark()
+        with gateway.connect() as conn:
+            request = fcgi.request(fcgi.env("/hour", client=who), keep=True)
+            conn.send(request if apart else request + last)
+            if apart:
+                until(lambda: not conn.unread(), what="the request read")
+                conn.send(last)
+            gateway.log.wait_for("request", status=status, path="/hour",
+                                 since=mark)
+            assert conn.wait_closed() == b""
+    # All of them have been taken back: there is still room for one.
+    leave(gateway, crowd(gateway, "/hour", who, 1), "/hour")
+
+
+@pytest.mark.parametrize("after", [0, 5, 8, 20])
+def test_what_belongs_to_the_next_request_waits_with_it(gateway, after):
+    """Of a kept connection; and nobody is woken for it meanwhile."""
+    who = next(CLIENTS)
+    items = fcgi.env("/half", client=who)
+    assert gateway.ask("/half", client=who).status == 200
+    begun = gateway.cpu_seconds()
+    second = fcgi.request(items, rid=2, keep=True)
+    with gateway.connect() as conn:
+        conn.send(fcgi.request(items, rid=1, keep=True))
+        until(lambda: not conn.unread(), what="the request read")
+        if after:
+            conn.send(second[:after])
+        got, seconds = timed(conn.response, 1)
+        assert got.status == 200 and seconds > 0.3
+        assert gateway.cpu_seconds() - begun < seconds / 2
+        conn.send(second[after:])
+        assert conn.response(2).status == 200
+
+
+def test_a_question_in_between_is_answered_afterwards(gateway):
+    who = next(CLIENTS)
+    assert gateway.ask("/half", client=who).status == 200
+    with gateway.connect() as conn:
+        conn.send(fcgi.request(fcgi.env("/half", client=who), keep=True))
+        conn.send(fcgi.record(
+            fcgi.GET_VALUES, fcgi.pair("FCGI_MPXS_CONNS", ""), rid=0))
+        assert conn.response().status == 200
+        kind, _, content = conn.read_record()
+        assert kind == fcgi.GET_VALUES_RESULT
+        assert fcgi.read_pairs(content) == [(b"FCGI_MPXS_CONNS", b"0")]
 
 
 def test_each_is_served_when_his_time_has_come(gateway):

@@ -69,9 +69,13 @@ test_one_gate(void **state)
 	expect_nobody(b);
 	/* His place in the queue is free again. */
 	assert_int_equal(enter(b, g, &w[5], 15), BULKHEAD_QUEUED);
+	assert_true(bulkhead_is_queued(b, &w[3]));
 	bulkhead_forget(b, &w[3]);
+	assert_false(bulkhead_is_queued(b, &w[3]));
 	bulkhead_forget(b, &w[3]);
-	bulkhead_forget(b, &w[2]); /* he is inside by now */
+	assert_false(bulkhead_is_queued(b, &w[2])); /* he is inside by now */
+	bulkhead_forget(b, &w[2]);
+	assert_true(bulkhead_is_queued(b, &w[4]));
 	bulkhead_leave(b, g);
 	bulkhead_leave(b, g);
 	expect_next(b, 14, g);

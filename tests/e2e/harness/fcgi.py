@@ -4,8 +4,10 @@ Independent of the program's codec on purpose. The encoder will write
 anything it is asked to, well-formed or not.
 """
 
+import fcntl
 import socket
 import struct
+import termios
 
 from harness.deadline import Deadline, Late
 
@@ -203,6 +205,11 @@ class Connection:
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
+
+    def unread(self):
+        """Does the peer have yet to read something (of a unix socket)?"""
+        count = fcntl.ioctl(self.sock, termios.TIOCOUTQ, b"\0" * 4)
+        return count != b"\0" * 4
 
     def _fill(self, deadline):
         self.sock.settimeout(max(deadline.left(), 0.0001))

@@ -177,6 +177,14 @@ class Gateway(process.Process):
             assert not os.path.exists(self.address), "its socket was left"
         return code
 
+    def cpu_seconds(self):
+        """What all its threads have computed so far."""
+        spent = 0
+        for path in glob.glob("/proc/%d/task/*/schedstat" % self.pid):
+            with open(path) as f:
+                spent += int(f.read().split()[0])
+        return spent / 1e9
+
     def kill(self):
         super().kill()
         if not self.popen.stderr.closed:
