@@ -7,11 +7,9 @@
 #include "domain/backend_fastcgi.h"
 
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/compiler.h"
-#include "io/net.h"
+#include "domain/reach.h"
 #include "pure/fcgi_record.h"
 
 #define BACKEND_ID  1
@@ -183,39 +181,6 @@ begun(void *context)
 	exchange_begun(c->x);
 }
 
-static bool
-connect_to(const struct config_address *address, int64_t timeout_us, int *fd,
-    struct err *err)
-{
-	struct net_address at = { .len = 0 };
-	bool ok = address->kind == CONFIG_UNIX
-	    ? net_address_unix(address->host, &at, err)
-	    : net_address_tcp(address->host, address->port, &at, err);
-
-	return ok &&
-	    net_connect(&at, clock_mono_us() + timeout_us, fd, err) ==
-	    NET_CONNECTED;
-}
-
-/* Another address is tried only where this one took nothing. */
-static int
-connect_any(struct exchange *x)
-{
-	const struct config_backend *b = x->backend;
-	int fd = -1;
-
-	for (size_t i = 0; i < b->address.n; i++) {
-		struct err why;
-
-		if (connect_to(
-			&b->address.at[i], b->connect_timeout_us, &fd, &why))
-			return fd;
-		err_set(
-		    &x->error, "%s: %.300s", b->address.at[i].text, why.text);
-	}
-	return -1;
-}
-
 static enum exchange_end
 conclude(struct client *c, struct pump *pump, enum pump_end end)
 {
@@ -242,23 +207,25 @@ backend_fastcgi_run(struct exchange *x)
 	static const struct pump_ops ops = { refill, take, begun, NULL };
 	struct client client = { .x = x };
 	struct pump pump;
+	struct reach reach;
+	enum pump_end ended;
 	enum exchange_end end;
-	int fd = connect_any(x);
 
-	if (fd < 0)
+	if (!reach_open(&reach, x->backend, x->addresses, x->arena, &x->error))
 		return EXCHANGE_BROKEN;
 	pump_init(&pump, &ops, &client);
 	put_head(x, &pump.up);
 	pump.no_more_up = !refill(&client, &pump.up);
-	pump.in = pump.out = fd;
+	pump.in = pump.out = reach.fd;
 	pump.front = x->front;
 	pump.stop = x->stop;
 	pump.send_timeout_us = x->backend->send_timeout_us;
 	pump.first_byte_timeout_us = x->backend->first_byte_timeout_us;
 	pump.idle_timeout_us = x->backend->idle_timeout_us;
-	end = conclude(
-	    &client, &pump, pump.up.failed ? PUMP_END_BROKEN : pump_run(&pump));
+	ended = pump.up.failed ? PUMP_END_BROKEN : pump_run(&pump);
+	reach_leave(&reach);
+	end = conclude(&client, &pump, ended);
 	pump_release(&pump);
-	close(fd);
+	reach_close(&reach);
 	return end;
 }

@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "domain/response.h"
 #include "domain/subject.h"
+#include "domain/upstreams.h"
 #include "io/pump.h"
 #include "io/spool.h"
 #include "pure/params.h"
@@ -33,8 +34,9 @@ enum exchange_end {
 
 struct exchange {
 	const struct config_backend *backend;
-	const struct subject *subject; /* for the log */
-	const struct params *params;   /* as forward_params left them */
+	struct upstreams_set *addresses; /* of backend */
+	const struct subject *subject;   /* for the log */
+	const struct params *params;     /* as forward_params left them */
 	const struct spool *body;
 	struct arena *arena;
 	int front;

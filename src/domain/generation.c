@@ -6,15 +6,36 @@
 static void
 release(struct generation *g)
 {
-	for (size_t i = 0; i < g->n_gates; i++)
-		bulkhead_close_gate(g->bulkhead, g->gate[i]);
-	free(g->gate);
+	for (size_t i = 0; i < g->n_backends; i++) {
+		bulkhead_close_gate(g->bulkhead, g->backend[i].gate);
+		upstreams_close(g->upstreams, g->backend[i].addresses);
+	}
+	free(g->backend);
 	config_unref(g->config);
 	free(g);
 }
 
+static bool
+open_backend(struct generation *g, const struct config_backend *b)
+{
+	struct generation_backend *own = &g->backend[g->n_backends];
+
+	own->addresses = upstreams_open(g->upstreams, b);
+	if (own->addresses == NULL)
+		return false;
+	own->gate = bulkhead_open_gate(
+	    g->bulkhead, b->name, (size_t)b->max_inflight, (size_t)b->queue);
+	if (own->gate == NULL) {
+		upstreams_close(g->upstreams, own->addresses);
+		return false;
+	}
+	g->n_backends++;
+	return true;
+}
+
 struct generation *
-generation_new(struct config *config, struct bulkhead *bulkhead)
+generation_new(struct config *config, struct bulkhead *bulkhead,
+    struct upstreams *upstreams)
 {
 	struct generation *g = calloc(1, sizeof(*g));
 
@@ -23,17 +44,13 @@ generation_new(struct config *config, struct bulkhead *bulkhead)
 	atomic_init(&g->references, 1);
 	g->config = config;
 	g->bulkhead = bulkhead;
-	g->gate = calloc(config->n_backends + 1, sizeof(struct gate *));
-	for (size_t i = 0; g->gate != NULL && i < config->n_backends; i++) {
-		const struct config_backend *b = &config->backend[i];
-
-		g->gate[i] = bulkhead_open_gate(bulkhead, b->name,
-		    (size_t)b->max_inflight, (size_t)b->queue);
-		if (g->gate[i] == NULL)
-			break;
-		g->n_gates++;
-	}
-	if (g->n_gates == config->n_backends && g->gate != NULL)
+	g->upstreams = upstreams;
+	g->backend = calloc(config->n_backends + 1, sizeof(*g->backend));
+	if (g->backend != NULL)
+		while (g->n_backends < config->n_backends)
+			if (!open_backend(g, &config->backend[g->n_backends]))
+				break;
+	if (g->backend != NULL && g->n_backends == config->n_backends)
 		return g;
 	release(g);
 	return NULL;
@@ -53,9 +70,9 @@ generation_unref(struct generation *g)
 		release(g);
 }
 
-struct gate *
-generation_gate(
+const struct generation_backend *
+generation_backend(
     const struct generation *g, const struct config_backend *backend)
 {
-	return g->gate[backend - g->config->backend];
+	return &g->backend[backend - g->config->backend];
 }

@@ -289,7 +289,7 @@ net_connect(const struct net_address *address, int64_t deadline_us, int *fd,
 	*fd = new_socket(address);
 	if (*fd < 0) {
 		fail(*fd, err, "socket");
-		return NET_REFUSED;
+		return NET_NO_SOCKET;
 	}
 	result = try_connect(*fd, address, deadline_us);
 	if (result == NET_CONNECTED) {

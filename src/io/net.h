@@ -52,7 +52,12 @@ int net_accept(int listener, int64_t send_timeout_us);
 /* The user id of the process at the other end of a unix socket. */
 bool net_peer_uid(int fd, uid_t *uid);
 
-enum net_connected { NET_CONNECTED, NET_REFUSED, NET_TIMED_OUT };
+enum net_connected {
+	NET_CONNECTED,
+	NET_REFUSED,
+	NET_TIMED_OUT,
+	NET_NO_SOCKET, /* no descriptor or memory here: nothing was tried */
+};
 /*
  * Connects a non-blocking socket before deadline_us (clock_mono_us). A unix
  * socket whose backlog is full is tried again until then.

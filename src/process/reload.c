@@ -61,7 +61,8 @@ next_generation(const char *file, struct gateway *gateway,
 		config_unref(next);
 		return NULL;
 	}
-	generation = generation_new(next, gateway->bulkhead);
+	generation =
+	    generation_new(next, gateway->bulkhead, gateway->upstreams);
 	if (generation == NULL) {
 		err_set(err, "out of memory");
 		return NULL;

@@ -120,15 +120,16 @@ open_gateway(struct gateway *g, struct config *config, struct err *err)
 	pthread_mutex_init(&g->lock, NULL);
 	g->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	g->bulkhead = bulkhead_new((size_t)places_may_block(&config->gateway));
+	g->upstreams = upstreams_new();
 	g->lot = lot_new(
 	    connections_allowed(&config->gateway), HALF_HEADS_BYTES, err);
 	if (g->lot == NULL)
 		return false;
-	if (g->stop < 0 || g->bulkhead == NULL)
+	if (g->stop < 0 || g->bulkhead == NULL || g->upstreams == NULL)
 		return err_set(err, "out of memory or descriptors");
 	if (!stores_open(&g->stores, config, err))
 		return false;
-	generation = generation_new(config, g->bulkhead);
+	generation = generation_new(config, g->bulkhead, g->upstreams);
 	if (generation == NULL)
 		return err_set(err, "out of memory");
 	config_ref(config);
@@ -143,6 +144,7 @@ close_gateway(struct gateway *g)
 	stores_close(&g->stores);
 	if (g->lot != NULL)
 		lot_free(g->lot);
+	upstreams_free(g->upstreams);
 	bulkhead_free(g->bulkhead);
 	if (g->stop >= 0)
 		close(g->stop);

@@ -22,6 +22,7 @@
 struct gateway {
 	struct lot *lot;
 	struct bulkhead *bulkhead;
+	struct upstreams *upstreams;
 	struct stores stores;
 	pthread_mutex_t lock; /* guards current */
 	struct generation *current;

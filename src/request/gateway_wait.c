@@ -75,7 +75,7 @@ enter_backend(struct gateway *g, struct connection *c, bool *inside)
 	struct request *r = c->request;
 
 	*inside = false;
-	r->gate = generation_gate(r->generation, r->subject.backend);
+	r->gate = generation_backend(r->generation, r->subject.backend)->gate;
 	r->waiter.handle = lot_name(c);
 	if (r->queued_until_us == 0)
 		r->queued_until_us =

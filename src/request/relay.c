@@ -78,6 +78,9 @@ run_exchange(struct connection *c, int stop, int *status)
 	struct params forwarded;
 	struct exchange x = {
 		.backend = r->subject.backend,
+		.addresses =
+		    generation_backend(r->generation, r->subject.backend)
+			->addresses,
 		.subject = &r->subject,
 		.params = &forwarded,
 		.body = &r->body.spool,
