@@ -22,3 +22,4 @@ files['lua/own.lua'] = { read_globals = laws, ignore = { '211' } }
 for _, name in ipairs { 'check', 'settle', 'renew' } do
 	files['lua/' .. name .. '.lua'].read_globals = laws
 end
+files['tests/bench/conf/limiter.nginx.lua'].globals = { 'ngx' }

@@ -81,6 +81,7 @@ ROOMS := $(filter-out $(BUILD)/src/process/main.o,$(OBJECTS))
 UNIT := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 REPLAY := $(FUZZ:=-replay)
+BENCH := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/bench/*.c)))
 LAWS := $(BUILD)/tests/unit/test_laws $(BUILD)/tests/lua/laws
 
 $(BUILD)/sluice: $(OBJECTS)
@@ -125,7 +126,7 @@ $(BUILD)/flags: FORCE | deps-build
 	@echo '$(subst ','\'',$(COMPILE) $(LINK))' | cmp -s - $@ || \
 		echo '$(subst ','\'',$(COMPILE) $(LINK))' >$@
 
--include $(OBJECTS:.o=.d) $(UNIT:=.d) $(LAWS:=.d)
+-include $(OBJECTS:.o=.d) $(UNIT:=.d) $(LAWS:=.d) $(BENCH:=.d)
 
 # --- Showing it ------------------------------------------------------------
 
@@ -152,7 +153,7 @@ check: | deps-build deps-test
 	@tests/run/parsers build/parsers
 	@$(MAKE) --no-print-directory DEVELOPER=1 check-built
 
-check-built: all $(UNIT) $(REPLAY) $(LAWS)
+check-built: all $(UNIT) $(REPLAY) $(LAWS) $(BENCH)
 	@$(SUITES) $(UNIT) $(REPLAY) tests/lua tests/e2e tests/run
 
 ## make check-long a million drawn steps for each algorithm; STEPS=, SEED=
@@ -211,14 +212,16 @@ fuzz-built: $(FUZZ)
 lint: | deps-build deps-lint
 	@tests/lint/lint
 
-## make bench      requests a second, side by side, and build/bench.json
-bench: all $(BUILD)/tests/bench/hello | deps-bench
-	@SLUICE=$(BUILD)/sluice HELLO=$(BUILD)/tests/bench/hello \
-		$(PYTHON) tests/bench/bench build/bench.json
+## make bench      side by side with its peers; GROUPS=, ROUNDS=5, SECONDS=2
+bench: all $(BENCH) | deps-bench
+	@SLUICE=$(BUILD)/sluice ROUNDS=$(ROUNDS) SECONDS=$(SECONDS) \
+		$(PYTHON) -B tests/bench/bench build/bench.json $(GROUPS)
 
+$(BUILD)/tests/bench/checks: $(ROOMS)
 $(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(COMPILE) $(LINK:$(CC)%=%) -o $@ $< -lfcgi
+	$(call quiet,CC,$<)$(COMPILE) -MMD -MP $(LINK:$(CC)%=%) -o $@ $< \
+		$(filter %.o,$^) $(LIBS)
 
 ## make check-debian13  build, unit tests and the main job in a Debian 13 tree
 check-debian13: | deps-debian13
