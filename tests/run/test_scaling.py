@@ -1,0 +1,73 @@
+"""doc/scaling.md: what it tells to type gives what it shows."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from harness.gateway import BINARY, ROOT
+
+os.environ["SLUICE"] = BINARY
+sys.path.insert(0, os.path.join(ROOT, "tests/bench"))
+
+from rows import ROWS  # noqa: E402
+
+with open(os.path.join(ROOT, "doc/scaling.md"), encoding="utf-8") as f:
+    PLAYED = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", f.read(),
+                        re.DOTALL)
+
+
+def run(*argv):
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True,
+                          timeout=60)
+
+
+def test_both_commands_are_there():
+    assert [command.split()[0] for command, _ in PLAYED] == [
+        "tests/bench/scaling", "tests/bench/simulate"]
+
+
+@pytest.mark.parametrize("command, shown", PLAYED)
+def test_a_command_prints_what_is_shown(command, shown):
+    said = run(sys.executable, *command.split())
+    assert (said.stdout, said.stderr) == (shown, "")
+
+
+def test_what_the_bench_has_written_is_read(tmp_path):
+    bench = tmp_path / "bench.json"
+    bench.write_text(json.dumps({"rows": [
+        {"name": row.name, "value": 1000 + i, "unit": row.unit}
+        for i, row in enumerate(ROWS)]}))
+    said = run(sys.executable, "tests/bench/scaling", str(bench))
+    assert said.returncode == 0, said.stderr
+    assert "not measured" not in said.stdout
+    values = {row.name: 1000 + i for i, row in enumerate(ROWS)}
+    assert re.search(r"exact +%d\n" % values["lighttpd: exact"], said.stdout)
+    assert "one Redis core, %d checks/s\n" % values[
+        "Redis: sliding_window, 32 in a call"] in said.stdout
+
+
+def test_what_the_bench_has_not_measured_is_said(tmp_path):
+    bench = tmp_path / "bench.json"
+    bench.write_text('{"rows": []}')
+    said = run(sys.executable, "tests/bench/scaling", str(bench))
+    assert said.returncode == 1
+    assert "make bench GROUPS=store" in said.stderr
+    said = run(sys.executable, "tests/bench/scaling", str(bench),
+               "--checks", "1000")
+    assert said.returncode == 0
+    assert said.stdout.count("not measured") == 3
+
+
+@pytest.mark.parametrize("size", ["0", "16", "auto"])
+def test_no_window_of_the_simulation_goes_beyond_its_limit(size):
+    said = run(sys.executable, "tests/bench/simulate", "--gateways", "30",
+               "--limit", "300", "--loads", "3", "--seed", "7")
+    assert said.returncode == 0, said.stderr
+    line = [words for words in map(str.split, said.stdout.splitlines())
+            if len(words) == 4 and words[1] == size][0]
+    assert 0.9 < float(line[2]) <= 1
+    assert 0 < float(line[3]) <= 1
