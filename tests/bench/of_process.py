@@ -13,7 +13,7 @@ from fastcgi import fcgi
 from stand import Missing, Stand
 from ways import GATEWAYS, configure, start_gateway, start_hello
 
-IDLE = 10000
+IDLE, IDLE_SECONDS = 10000, 60
 STARTS = 5  # a round
 SCRIPTS = 5  # a round
 BLOCKS, BLOCK = 64, 32768  # of what is carried, again and again
@@ -47,7 +47,11 @@ def idle(figures, *_):
         allow_files(IDLE + 2100)
         path, server = start_gateway(stand, "idle", GATEWAYS["idle"],
                                      start_hello(stand, "application"))
-        for _ in range(IDLE):
+        deadline = time.monotonic() + IDLE_SECONDS
+        for number in range(IDLE):
+            if time.monotonic() > deadline:
+                raise Missing("%d connections within %d s" % (
+                    number, IDLE_SECONDS))
             conn = open_ones.enter_context(fcgi.Connection(path))
             got = conn.ask(fcgi.env(), keep=True)
             if got.status != 200:

@@ -163,6 +163,16 @@ receive(struct run *run, struct connection *c)
 	c->len = 0;
 }
 
+static bool
+has_free(const struct run *run)
+{
+	for (size_t i = 0; i < run->n; i++)
+		if (run->connection[i].fd >= 0 &&
+		    run->connection[i].due_ns == 0)
+			return true;
+	return false;
+}
+
 static struct timespec
 until(int64_t ns)
 {
@@ -178,21 +188,22 @@ carry_out(struct run *run)
 
 	while (run->answered + run->errors < run->total && run->open > 0) {
 		struct epoll_event event[64];
-		int64_t due = run->start_ns + (int64_t)run->sent * run->gap_ns;
-		int64_t now = now_ns();
 		struct timespec wait;
+		int64_t due, now;
 		int n;
 
+		send_due(run);
+		due = run->start_ns + (int64_t)run->sent * run->gap_ns;
+		now = now_ns();
 		if (now > end + GRACE_NS)
 			break;
-		/* All busy: an answer wakes it. */
-		if (due <= now || run->sent == run->total)
+		/* None is to come, or all are busy: an answer wakes it. */
+		if (run->sent == run->total || (due <= now && !has_free(run)))
 			due = now + SECOND_NS / 100;
 		wait = until(due - now);
 		n = epoll_pwait2(run->epoll_fd, event, 64, &wait, NULL);
 		for (int i = 0; i < n; i++)
 			receive(run, event[i].data.ptr);
-		send_due(run);
 	}
 	run->errors = run->total - run->answered;
 }

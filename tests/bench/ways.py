@@ -203,8 +203,10 @@ def start_nginx(stand, name, way, to):
     if way.access == "lua":
         stand.fill("limiter.nginx.lua", name + ".lua", limit=way.rate,
                    name=name, **limiter(stand))
-    # Sluice takes what comes; hello has a thread for each connection.
-    kept = 32 if way.gateway else max(1, HELLO_THREADS // os.cpu_count())
+    # Sluice takes what comes; hello has a thread for each connection, and
+    # half of them are never held by idle ones.
+    kept = 32 if way.gateway else max(
+        1, HELLO_THREADS // 2 // os.cpu_count())
     config = stand.fill("nginx.conf", name + ".nginx.conf", port=port,
                         name=name, to=to, access=access[way.access],
                         kept=kept,
