@@ -11,7 +11,7 @@ import time
 import stand as stands
 from fastcgi import fcgi
 from stand import Missing, Stand
-from ways import GATEWAYS, configure, start_gateway, start_hello
+from ways import GATEWAYS, configure, must_know, start_gateway, start_hello
 
 IDLE, IDLE_SECONDS = 10000, 60
 STARTS = 5  # a round
@@ -90,8 +90,7 @@ def cgi(figures, rounds, _):
     """What the cgi role adds to running a script directly."""
     script = os.path.realpath(os.path.join(APPS, "hello.cgi"))
     with figures.trying("cgi"), Stand() as stand:
-        if not re.search(r"\bcgi\b", stand.known["[gateway] roles"]):
-            raise Missing("role not known: cgi")
+        must_know(stand, ("[gateway] roles: cgi",))
         config, _ = configure(
             stand, "cgi", GATEWAYS["exact"]._replace(gateway="roles = cgi"),
             "type = cgi\nroot = " + os.path.dirname(script))

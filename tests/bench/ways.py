@@ -7,6 +7,7 @@ connections that another one keeps; Redis is shared by those of a stand.
 import glob
 import hashlib
 import os
+import re
 from typing import NamedTuple
 
 import redis
@@ -27,7 +28,7 @@ class Gateway(NamedTuple):
     redis: bool = True
     gateway: str = ""
     limit: str = ""
-    needs: tuple = ()  # options that the binary has to know
+    needs: tuple = ()  # what the binary has to know, see must_know
     limited: bool = True
     uncached: bool = False  # without the deny cache, if the binary has one
 
@@ -37,7 +38,7 @@ GATEWAYS = {
     "memory": Gateway(redis=False),
     "unlimited": Gateway(redis=False, limited=False),
     "lease 16": Gateway(limit="lease = 16", needs=(LEASE,)),
-    "lease auto": Gateway(limit="lease = auto", needs=(LEASE,)),
+    "lease auto": Gateway(limit="lease = auto", needs=(LEASE + ": auto",)),
     "refused": Gateway(rate=NONE, needs=(DENY_CACHE,)),
     "refused by Redis": Gateway(rate=NONE, uncached=True),
     "refused by memory": Gateway(rate=NONE, redis=False),
@@ -159,15 +160,17 @@ def limiter(stand):
     return {"redis": path, "sha1": hashlib.sha1(text).hexdigest()}
 
 
-def unknown_options(stand, needs):
-    missing = [option for option in needs if option not in stand.known]
-    if missing:
-        raise Missing("option not known: " + ", ".join(missing))
+def must_know(stand, needs):
+    """Options by name, or `option: value`."""
+    for need in needs:
+        option, _, value = need.partition(": ")
+        if not re.search(r"\b%s\b" % value, stand.known.get(option, "")):
+            raise Missing("option not known: " + need)
 
 
 def configure(stand, name, gateway, backend):
     """Writes a Sluice's configuration; returns its path and socket."""
-    unknown_options(stand, gateway.needs)
+    must_know(stand, gateway.needs)
     cached = not gateway.uncached or DENY_CACHE not in stand.known
     limit = "[limit bench]\nrate = %d/1h\n%s" % (gateway.rate, gateway.limit)
     config = stand.fill(
@@ -232,7 +235,7 @@ def start_way(stand, name):
     """Starts all of a way; returns the port where it begins."""
     way, name = WAYS[name], plain(name)
     if way.gateway:
-        unknown_options(stand, GATEWAYS[way.gateway].needs)
+        must_know(stand, GATEWAYS[way.gateway].needs)
     to, more = "", ""
     if way.script:
         to = start_php(stand, name, way)

@@ -18,7 +18,7 @@ from figures import Figures  # noqa: E402
 from rows import GROUPS, ROWS  # noqa: E402
 from stand import Missing  # noqa: E402
 from throughput import Saturated  # noqa: E402
-from ways import GATEWAYS, WAYS  # noqa: E402
+from ways import GATEWAYS, WAYS, must_know  # noqa: E402
 
 
 def bench(output, *groups):
@@ -80,3 +80,14 @@ def test_every_row_is_of_a_way_that_its_group_measures():
             assert set(figures) <= set(group.ways)
     for way in WAYS.values():
         assert not way.gateway or way.gateway in GATEWAYS
+
+
+def test_what_the_binary_does_not_know_is_said():
+    class Known:
+        known = {"[limit] rate": "[limit] rate: rates; 5/1h. In auto mode."}
+
+    must_know(Known, ("[limit] rate", "[limit] rate: auto"))
+    for need in ("[limit] lease", "[limit] rate: aut", "[limit] lease: auto"):
+        with pytest.raises(Missing) as e:
+            must_know(Known, (need,))
+        assert str(e.value) == "option not known: " + need
