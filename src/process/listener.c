@@ -19,6 +19,12 @@
 /* A small answer to a peer that does not read waits no longer than this. */
 #define SEND_TIMEOUT_US 1000000
 
+/*
+ * One worker is woken for a connection, and re-arms before it serves it.
+ * Left level-triggered, a connection woke seven workers for nothing.
+ */
+#define ARMED (EPOLLIN | EPOLLONESHOT)
+
 struct listener {
 	int fd;
 	char *path; /* to be removed, NULL: not ours */
@@ -226,7 +232,7 @@ listeners_watch(struct listeners *l, struct lot *lot, struct err *err)
 {
 	l->lot = lot;
 	for (size_t i = 0; i < l->n; i++) {
-		struct epoll_event event = { .events = EPOLLIN, .data.u64 = i };
+		struct epoll_event event = { .events = ARMED, .data.u64 = i };
 
 		if (epoll_ctl(
 			lot_epoll(lot), EPOLL_CTL_ADD, l->at[i].fd, &event) < 0)
@@ -273,7 +279,7 @@ listeners_rearm(struct listeners *l)
 		return;
 	pthread_mutex_lock(&l->lock);
 	if (!l->stopped && atomic_exchange(&l->disarmed, false))
-		set_events(l, EPOLL_CTL_MOD, EPOLLIN);
+		set_events(l, EPOLL_CTL_MOD, ARMED);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -327,6 +333,19 @@ is_want_of(int error)
 	    error == ENOBUFS;
 }
 
+/* Another worker may take the next connection. */
+static void
+arm_again(struct listeners *l, size_t tag)
+{
+	struct epoll_event event = { .events = ARMED, .data.u64 = tag };
+
+	pthread_mutex_lock(&l->lock);
+	if (!l->stopped && !atomic_load(&l->disarmed))
+		epoll_ctl(
+		    lot_epoll(l->lot), EPOLL_CTL_MOD, l->at[tag].fd, &event);
+	pthread_mutex_unlock(&l->lock);
+}
+
 struct connection *
 listeners_accept(struct listeners *l, size_t tag)
 {
@@ -339,13 +358,14 @@ listeners_accept(struct listeners *l, size_t tag)
 		return NULL;
 	}
 	fd = net_accept(l->at[tag].fd, SEND_TIMEOUT_US);
-	if (fd < 0) {
-		if (is_want_of(errno)) {
-			counter_add(COUNTER_accept_failures, 1);
-			disarm(l);
-		}
+	if (fd < 0 && is_want_of(errno)) {
+		counter_add(COUNTER_accept_failures, 1);
+		disarm(l);
 		return NULL;
 	}
+	arm_again(l, tag);
+	if (fd < 0)
+		return NULL;
 	counter_add(COUNTER_connections_accepted, 1);
 	c = is_welcome(l, fd) ? connection_open(l->lot, fd, l->max_head) : NULL;
 	if (c == NULL)

@@ -4,9 +4,9 @@
  * Those of the configuration, and descriptor 0 where it listens (spawn-fcgi,
  * mod_fcgid, lighttpd's bin-path). An inherited socket is never unlinked;
  * an own path is removed on close if the socket there is still ours. They
- * stand level-triggered in the lot's epoll set, tagged 0, 1, ...; while
+ * stand in the lot's epoll set, tagged 0, 1, ..., one event at a time; while
  * descriptors, memory or connections have run out they are disarmed, for
- * else they would wake everybody for nothing.
+ * else they would wake workers for nothing.
  */
 #ifndef SLUICE_LISTENER_H
 #define SLUICE_LISTENER_H
