@@ -107,7 +107,7 @@ make_reply(const struct request *r, int status, int64_t retry_us)
 		.has_retry = is_own || is_refusal || d->kind == DECISION_OUTAGE,
 		.retry_us = is_own ? retry_us : d->retry_us,
 		.now_us = clock_real_us(),
-		.lot = arc4random(),
+		.lot = style->reply.jitter_percent == 0 ? 0 : arc4random(),
 		.message = is_refusal ? d->limit->message : NULL,
 		.accept = params_get(&r->params, STR("HTTP_ACCEPT")),
 		.origin = params_get(&r->params, STR("HTTP_ORIGIN")),
