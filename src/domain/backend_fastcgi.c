@@ -211,11 +211,15 @@ backend_fastcgi_run(struct exchange *x)
 	enum pump_end ended;
 	enum exchange_end end;
 
-	if (!reach_open(&reach, x->backend, x->addresses, x->arena, &x->error))
-		return EXCHANGE_BROKEN;
 	pump_init(&pump, &ops, &client);
 	put_head(x, &pump.up);
 	pump.no_more_up = !refill(&client, &pump.up);
+	/* Then at once: an application's accept wakes it to find it there. */
+	if (!reach_open(
+		&reach, x->backend, x->addresses, x->arena, &x->error)) {
+		pump_release(&pump);
+		return EXCHANGE_BROKEN;
+	}
 	pump.in = pump.out = reach.fd;
 	pump.front = x->front;
 	pump.stop = x->stop;
