@@ -28,13 +28,11 @@ buf_reset(struct buf *b)
 }
 
 bool
-buf_reserve(struct buf *b, size_t more)
+buf_grow(struct buf *b, size_t more)
 {
 	size_t cap = b->cap < 256 ? 256 : b->cap;
 	char *grown;
 
-	if (more <= b->cap - b->len)
-		return true;
 	if (more > SIZE_MAX / 4 - b->len) {
 		b->failed = true;
 		return false;
@@ -73,21 +71,43 @@ buf_add_char(struct buf *b, char c)
 }
 
 void
+buf_add_i64(struct buf *b, int64_t number)
+{
+	uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + left % 10);
+	while ((left /= 10) > 0);
+	if (number < 0)
+		digits[--at] = '-';
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+/* What does not fit into the room there is, is written a second time. */
+void
 buf_addf(struct buf *b, const char *format, ...)
 {
 	va_list args;
+	size_t room;
 	int n;
 
+	if (!buf_reserve(b, 1))
+		return;
+	room = b->cap - b->len;
 	va_start(args, format);
-	n = vsnprintf(NULL, 0, format, args);
+	n = vsnprintf(b->p + b->len, room, format, args);
 	va_end(args);
 	if (n < 0 || !buf_reserve(b, (size_t)n + 1)) {
 		b->failed = true;
 		return;
 	}
-	va_start(args, format);
-	vsnprintf(b->p + b->len, (size_t)n + 1, format, args);
-	va_end(args);
+	if ((size_t)n >= room) {
+		va_start(args, format);
+		vsnprintf(b->p + b->len, (size_t)n + 1, format, args);
+		va_end(args);
+	}
 	b->len += (size_t)n;
 }
 

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -26,10 +27,17 @@ void buf_release(struct buf *b);
 /* Empties it and clears `failed`; the block is kept. */
 void buf_reset(struct buf *b);
 /* Room for `more` bytes behind len; false (and failed) without memory. */
-bool buf_reserve(struct buf *b, size_t more);
+bool buf_grow(struct buf *b, size_t more);
+static inline bool
+buf_reserve(struct buf *b, size_t more)
+{
+	return more <= b->cap - b->len || buf_grow(b, more);
+}
 void buf_add(struct buf *b, const void *bytes, size_t len);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_char(struct buf *b, char c);
+/* In decimal. */
+void buf_add_i64(struct buf *b, int64_t number);
 void buf_addf(struct buf *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Takes the first `n` bytes out and moves the rest to the front. */

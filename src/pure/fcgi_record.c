@@ -6,6 +6,7 @@
 #include "pure/fcgi_record.h"
 
 #include <assert.h>
+#include <string.h>
 
 #define BODY_BYTES    8 /* of BEGIN_REQUEST and of END_REQUEST */
 #define SHORT_MAX     127
@@ -137,27 +138,39 @@ fcgi_pair_bytes(size_t name_len, size_t value_len)
 	    value_len;
 }
 
-static void
-add_length(struct buf *out, size_t length)
+static char *
+put_length(char *at, size_t length)
 {
-	uint8_t bytes[LONG_BYTES] = { (uint8_t)(length >> 24 | LONG_BIT),
-		(uint8_t)(length >> 16), (uint8_t)(length >> 8),
-		(uint8_t)length };
-
 	assert(length <= PAIR_PART_MAX);
-	if (length <= SHORT_MAX)
-		buf_add_char(out, (char)length);
-	else
-		buf_add(out, bytes, sizeof(bytes));
+	if (length > SHORT_MAX) {
+		*at++ = (char)(length >> 24 | LONG_BIT);
+		*at++ = (char)(length >> 16);
+		*at++ = (char)(length >> 8);
+	}
+	*at++ = (char)length;
+	return at;
+}
+
+static char *
+put(char *at, struct str bytes)
+{
+	if (bytes.len > 0)
+		memcpy(at, bytes.p, bytes.len);
+	return at + bytes.len;
 }
 
 void
 fcgi_pair_add(struct buf *out, struct str name, struct str value)
 {
-	add_length(out, name.len);
-	add_length(out, value.len);
-	buf_add_str(out, name);
-	buf_add_str(out, value);
+	size_t pair = fcgi_pair_bytes(name.len, value.len);
+	char *at;
+
+	if (!buf_reserve(out, pair))
+		return;
+	at = put_length(out->p + out->len, name.len);
+	at = put_length(at, value.len);
+	put(put(at, name), value);
+	out->len += pair;
 }
 
 void

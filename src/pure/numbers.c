@@ -124,7 +124,10 @@ numbers_add_name(struct buf *out, const struct numbers_rate *rate)
 static void
 add_line(struct buf *out, const char *name, int64_t number)
 {
-	buf_addf(out, "%s: %" PRId64 "\r\n", name, number);
+	buf_add_str(out, str_of(name));
+	buf_add_str(out, STR(": "));
+	buf_add_i64(out, number);
+	buf_add_str(out, STR("\r\n"));
 }
 
 /* Under the names of its three lines. */

@@ -1,8 +1,10 @@
 #include "base/buf.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +102,32 @@ test_addf_at_the_edge(void **state)
 	}
 }
 
+/* As printf has it, at each number of digits. */
+static void
+test_add_i64(void **state)
+{
+	int64_t n = 1;
+
+	(void)state;
+	for (int digits = 1; digits <= 19;
+	     digits++, n = n > INT64_MAX / 10 ? INT64_MAX : n * 10) {
+		const int64_t number[] = { n - 1, n, -n,
+			n == INT64_MAX ? INT64_MIN : -n - 1 };
+
+		for (size_t i = 0; i < sizeof(number) / sizeof(number[0]);
+		     i++) {
+			char want[32];
+			struct buf b;
+
+			snprintf(want, sizeof(want), "%" PRId64, number[i]);
+			buf_init(&b);
+			buf_add_i64(&b, number[i]);
+			expect(&b, want);
+			buf_release(&b);
+		}
+	}
+}
+
 static void
 test_consume(void **state)
 {
@@ -149,6 +177,7 @@ main(void)
 		cmocka_unit_test(test_add),
 		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_addf_at_the_edge),
+		cmocka_unit_test(test_add_i64),
 		cmocka_unit_test(test_consume),
 		cmocka_unit_test(test_failure_is_remembered),
 	};
