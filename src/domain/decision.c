@@ -6,6 +6,7 @@
  */
 #include "domain/decision.h"
 
+#include "base/compiler.h"
 #include "domain/figures.h"
 #include "domain/limit.h"
 #include "domain/observed.h"
@@ -312,7 +313,7 @@ static void
 ask_instead(struct asking *a, struct decision *d)
 {
 	bool passed = passes(d);
-	struct batch b;
+	UNINITIALIZED struct batch b;
 
 	b.n = 0;
 	prepare_instead(a, d, &b);
@@ -378,13 +379,13 @@ decision_make(struct decision *d, const struct config *config,
     const struct stores *stores, const struct subject *subject,
     struct arena *arena)
 {
-	struct asking a = {
-		.config = config,
-		.stores = stores,
-		.subject = subject,
-		.arena = arena,
-	};
+	UNINITIALIZED struct asking a;
 
+	a.config = config;
+	a.stores = stores;
+	a.subject = subject;
+	a.arena = arena;
+	a.local.n = a.shared.n = 0;
 	*d = (struct decision){
 		.kind = DECISION_UNLIMITED,
 		.config = config,

@@ -4,6 +4,7 @@
  */
 #include "domain/decision.h"
 
+#include "base/compiler.h"
 #include "base/log.h"
 #include "domain/figures.h"
 
@@ -23,7 +24,7 @@ static void
 give_back(struct decision *d, const struct stores *stores,
     enum decision_asked asked, bool observed_too)
 {
-	struct store_check taken[STORE_CHECKS_MAX];
+	UNINITIALIZED struct store_check taken[STORE_CHECKS_MAX];
 	struct store_question q = { taken, 0 };
 	int64_t taken_us = 0;
 
