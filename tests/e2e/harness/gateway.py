@@ -115,6 +115,11 @@ class Gateway(process.Process):
         # in what tests count.
         self.log.wait_for("ready", 10.0)
 
+    def wait_exit(self, seconds=10.0):
+        code = super().wait_exit(seconds)
+        self.log.wait_end()
+        return code
+
     def output(self):
         text = super().output() + self.log.text()
         return text if len(text) < 20000 else "[...]" + text[-20000:]

@@ -67,6 +67,11 @@ class Log:
     def go_on_reading(self):
         self.reads.set()
 
+    def wait_end(self):
+        """What an ended writer left; a child of its may still have it open."""
+        if self.reads.is_set():
+            self.thread.join(1.0)
+
     def close(self):
         self.go_on_reading()
         self.thread.join(5.0)
