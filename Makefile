@@ -175,6 +175,7 @@ check-main: all $(UNIT) $(REPLAY) | deps-test
 	@PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) $(REPLAY) tests/e2e
 
 MEMCHECK := valgrind -q --error-exitcode=99 --leak-check=full \
+	--suppressions=$(CURDIR)/tests/run/memcheck.supp \
 	--errors-for-leak-kinds=definite,indirect
 ## make valgrind   the unit tests and the main job under memcheck
 valgrind: all $(UNIT) $(REPLAY) | deps-test deps-valgrind
