@@ -9,7 +9,9 @@
 -- either an error (an outage for it) or for each check four doubles as 32
 -- bytes: wait, remaining, next, full. A leaky bucket's, and that of a key
 -- with its own counts, has two more: the delay of a request that is allowed,
--- and the limit; with own counts then the one that was gone by.
+-- and the limit; with own counts then the one that was gone by. The last of a
+-- check with a penalty is what is left of that; where it has more than four
+-- others it has seven (no own count: 0).
 -- wait: 0 allowed, > 0 refused for so long, -1 refused for ever, -2 the
 -- key holds something else.
 --@include now.lua

@@ -327,9 +327,14 @@ local function make_wide()
 			remaining = 0
 		end
 		local delay = take and k.delay or 0
-		if k.count then
-			local limit = k.limit or
-				k.base == bucket and k.s or k.p
+		local limit = k.limit or k.base == bucket and k.s or k.p
+		if k.penalty and (k.count or k.limit) then
+			return pack_bytes('<dddddddd', k.wait, remaining, next,
+				full, delay, limit, k.count or 0, k.left)
+		elseif k.penalty then
+			return pack_bytes('<ddddd', k.wait, remaining, next,
+				full, k.left)
+		elseif k.count then
 			return pack_bytes('<ddddddd', k.wait, remaining, next,
 				full, delay, limit, k.count)
 		elseif k.limit then

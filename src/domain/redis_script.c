@@ -277,16 +277,19 @@ redis_script_read_begin(
 	return now.len == 8 && get_double(now.p, &r->now_us);
 }
 
-/* Four figures, or six or seven where the script has those to say. */
+/* Four figures, or six or seven, and one more of a penalty: 5 or 8. */
 static bool
-get_figures(struct str figures, int64_t value[7])
+get_figures(struct str figures, bool penalty, int64_t value[8])
 {
 	size_t n = figures.len / 8;
+	size_t last = n - 1;
 
-	if (figures.len % 8 != 0 || (n != 4 && n != 6 && n != 7))
+	if (figures.len % 8 != 0 ||
+	    (penalty ? n != 5 && n != 8 : n != 4 && n != 6 && n != 7))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!get_double(figures.p + 8 * i, &value[i]))
+		if (!get_double(figures.p + 8 * i,
+			&value[penalty && i == last ? 7 : i]))
 			return false;
 	return true;
 }
@@ -299,6 +302,7 @@ redis_script_bounds_of(const struct check *check)
 		.delay_us = check->algorithm == ALGORITHM_LEAKY_BUCKET
 		    ? check->delay_max_us
 		    : 0,
+		.penalty_us = check->penalty_us,
 	};
 }
 
@@ -306,14 +310,15 @@ static bool
 read_verdict(struct str figures, const struct redis_script_bounds *bounds,
     struct verdict *v, const char **reason)
 {
-	int64_t value[7] = { 0, 0, 0, 0, 0, bounds->limit, 0 };
+	int64_t value[8] = { 0, 0, 0, 0, 0, bounds->limit, 0, 0 };
 
-	if (!get_figures(figures, value))
+	if (!get_figures(figures, bounds->penalty_us > 0, value))
 		return false;
 	/* What our scripts never say, whoever answers in their place. */
 	if (value[1] < 0 || value[1] > value[5] || value[2] < 0 ||
 	    value[3] < 0 || value[4] < 0 || value[4] > bounds->delay_us ||
-	    value[0] < WAIT_NO_STATE || value[6] < 0)
+	    value[0] < WAIT_NO_STATE || value[6] < 0 || value[7] < 0 ||
+	    value[7] > bounds->penalty_us)
 		return false;
 	*v = (struct verdict){
 		.kind = value[0] == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED,
@@ -324,6 +329,7 @@ read_verdict(struct str figures, const struct redis_script_bounds *bounds,
 		.delay_us = value[4],
 		.limit = value[5],
 		.own_count = value[6],
+		.penalty_us = value[7],
 	};
 	if (value[0] == WAIT_NO_STATE) {
 		v->kind = VERDICT_ERROR;

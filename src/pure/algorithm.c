@@ -128,6 +128,7 @@ penalty_left(const struct check *c, const struct state *s, int64_t now_us)
 static void
 lay_penalty(struct verdict *v, int64_t left_us)
 {
+	v->penalty_us = left_us;
 	if (left_us == 0)
 		return;
 	v->next_us = v->remaining == 0 ? law_max(v->next_us, left_us) : left_us;

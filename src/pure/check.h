@@ -72,12 +72,13 @@ enum verdict_kind { VERDICT_ALLOWED, VERDICT_REFUSED, VERDICT_ERROR };
 struct verdict {
 	enum verdict_kind kind;
 	int64_t limit;
-	int64_t remaining; /* 0 <= remaining <= limit, after this decision */
-	int64_t next_us;   /* until one more than that */
-	int64_t full_us;   /* until untouched */
-	int64_t retry_us;  /* refused: least wait; ALGORITHM_NEVER; else 0 */
-	int64_t delay_us;  /* leaky_bucket, allowed: waits so long first */
-	int64_t own_count; /* the key's own, in the place of N; 0: none */
+	int64_t remaining;  /* 0 <= remaining <= limit, after this decision */
+	int64_t next_us;    /* until one more than that */
+	int64_t full_us;    /* until untouched */
+	int64_t retry_us;   /* refused: least wait; ALGORITHM_NEVER; else 0 */
+	int64_t delay_us;   /* leaky_bucket, allowed: waits so long first */
+	int64_t own_count;  /* the key's own, in the place of N; 0: none */
+	int64_t penalty_us; /* what is left of it, one that begins now too */
 };
 
 #endif

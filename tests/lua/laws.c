@@ -149,9 +149,9 @@ asked(struct trace *t, const struct store_question *q,
 		const struct verdict *v = &a->verdict[i];
 
 		printf(" %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-		       " %" PRId64 " %" PRId64,
+		       " %" PRId64 " %" PRId64 " %" PRId64,
 		    v->retry_us, v->remaining, v->next_us, v->full_us,
-		    v->delay_us, v->limit);
+		    v->delay_us, v->limit, v->penalty_us);
 	}
 	printf("\n");
 }
