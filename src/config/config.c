@@ -193,12 +193,14 @@ make(struct load *l, const char *file)
 static struct config *
 config_new(void)
 {
+	static _Atomic uint64_t serial;
 	struct config *config = calloc(1, sizeof(*config));
 
 	if (config == NULL)
 		return NULL;
 	arena_init(&config->arena);
 	atomic_init(&config->references, 1);
+	config->serial = atomic_fetch_add(&serial, 1);
 	return config;
 }
 

@@ -140,6 +140,8 @@ struct config_store {
 	char *key_secret; /* from key_secret or key_secret_file */
 	char *key_secret_file;
 	uint64_t max_keys;
+	uint64_t deny_cache; /* entries; 0: none */
+	int64_t deny_cache_ttl_us;
 	struct key_hasher *hasher;
 };
 
@@ -278,6 +280,7 @@ struct place;
 
 struct config {
 	_Atomic unsigned references;
+	uint64_t serial;    /* no other of this process has the same */
 	struct arena arena; /* what the generation points to */
 	char *file;
 	/* Where options stand that take a restart; in the table's order. */

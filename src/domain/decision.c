@@ -3,10 +3,14 @@
  * limits, those of shared ones, and what on_outage = local puts in the place
  * of shared ones that got no answer. Once one has refused, only observed
  * limits are still asked: they count as if each were alone.
+ *
+ * What the shared store is known to refuse (denied.h) it is not asked.
  */
 #include "domain/decision.h"
 
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "domain/denied.h"
 #include "domain/figures.h"
 #include "domain/limit.h"
 #include "domain/observed.h"
@@ -338,6 +342,41 @@ lacks_answers(const struct batch *b)
 	return false;
 }
 
+static bool
+has_observed(const struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (is_observed(b->limit[i]))
+			return true;
+	return false;
+}
+
+static void
+ask_shared(struct asking *a, struct decision *d)
+{
+	struct batch *b = &a->shared;
+	struct denied_request r = {
+		.cache = a->stores->denied,
+		.serial = a->config->serial,
+		.check = b->check,
+		.limit = b->limit,
+		.n = b->n,
+		.observes = has_observed(b) || has_observed(&a->local),
+	};
+	int64_t sent_us;
+
+	d->cached = denied_recall(&r, &b->answer);
+	if (d->cached) {
+		b->n = r.n;
+		keep(d, a->stores->shared, b, DECISION_ASKED_SHARED);
+		return;
+	}
+	sent_us = clock_mono_us();
+	ask(d, a->stores, b, DECISION_ASKED_SHARED);
+	d->store_wait_us = b->answer.wait_us;
+	denied_learn(&r, &b->answer, sent_us);
+}
+
 static void
 ask_all(struct asking *a, struct decision *d)
 {
@@ -354,8 +393,7 @@ ask_all(struct asking *a, struct decision *d)
 	if (!passes(d))
 		leave_observed(&a->shared);
 	if (a->shared.n > 0) {
-		ask(d, a->stores, &a->shared, DECISION_ASKED_SHARED);
-		d->store_wait_us = a->shared.answer.wait_us;
+		ask_shared(a, d);
 		weigh(d, &a->shared);
 		if (lacks_answers(&a->shared))
 			ask_instead(a, d);

@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "config/config.h"
+#include "domain/deny_cache.h"
 #include "domain/store.h"
 #include "domain/subject.h"
 #include "pure/numbers.h"
@@ -60,6 +61,7 @@ struct decision {
 	int64_t store_wait_us;
 	int64_t delay_us;   /* of an allowed request: to be held so long */
 	bool outage;        /* some limit got no answer */
+	bool cached;        /* the store was not asked: it has refused before */
 	const char *reason; /* of that; static text, or NULL */
 	/* In file order, observed limits among them; in the request's arena. */
 	size_t n_parts;
@@ -71,7 +73,8 @@ struct decision {
 };
 
 /*
- * The two places where counts are; shared is NULL where none is needed.
+ * The two places where counts are; shared is NULL where none is needed. denied
+ * is what is known of the shared one's refusals; NULL: nothing ever.
  * naming holds what makes the names of counts (prefix, key_secret): that of
  * the start, whatever is reloaded, or all counts would begin anew.
  */
@@ -79,6 +82,7 @@ struct stores {
 	struct store *shared;
 	struct store *local;
 	const struct config_store *naming;
+	struct deny_cache *denied;
 };
 
 void decision_make(struct decision *d, const struct config *config,

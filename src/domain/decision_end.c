@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/log.h"
+#include "domain/denied.h"
 #include "domain/figures.h"
 
 struct store *
@@ -42,6 +43,8 @@ give_back(struct decision *d, const struct stores *stores,
 		struct store *store = decision_store(stores, asked);
 
 		store->ops->refund(store, &q, taken_us);
+		if (asked == DECISION_ASKED_SHARED)
+			denied_forget(stores->denied, taken, q.n);
 	}
 }
 
@@ -149,6 +152,15 @@ settlement_of(const struct decision_part *part, int status)
 	return part->said < 0 ? 0 : part->said - held;
 }
 
+/* What is known of refusals was so before this. */
+static void
+forget_settled(
+    const struct stores *stores, const struct store_settlement *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		denied_forget(stores->denied, &s[i].check, 1);
+}
+
 static void
 settle_in(struct decision *d, const struct stores *stores,
     enum decision_asked asked, int status)
@@ -169,6 +181,8 @@ settle_in(struct decision *d, const struct stores *stores,
 		struct store *store = decision_store(stores, asked);
 
 		store->ops->settle(store, settled, n);
+		if (asked == DECISION_ASKED_SHARED)
+			forget_settled(stores, settled, n);
 	}
 }
 

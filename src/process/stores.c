@@ -1,5 +1,6 @@
 #include "process/stores.h"
 
+#include "base/clock.h"
 #include "domain/store_memory.h"
 #include "domain/store_redis.h"
 
@@ -25,6 +26,18 @@ redis_settings(const struct config *config, const struct config_store *naming,
 	return redis_address_parse(str_of(c->address), &s->address, err);
 }
 
+/* Where counts are in memory to ask costs no more than to look it up. */
+static bool
+open_denied(
+    struct stores *stores, const struct config_store *c, struct err *err)
+{
+	if (c->deny_cache == 0)
+		return true;
+	stores->denied =
+	    deny_cache_new((size_t)c->deny_cache, c->deny_cache_ttl_us);
+	return stores->denied != NULL || err_set(err, "out of memory");
+}
+
 static bool
 open_shared(struct stores *stores, const struct config *config, struct err *err)
 {
@@ -43,7 +56,7 @@ open_shared(struct stores *stores, const struct config *config, struct err *err)
 	if (!redis_settings(config, stores->naming, &settings, err))
 		return false;
 	stores->shared = store_redis_new(&settings, err);
-	return stores->shared != NULL;
+	return stores->shared != NULL && open_denied(stores, c, err);
 }
 
 bool
@@ -63,7 +76,8 @@ stores_close(struct stores *stores)
 		stores->shared->ops->free(stores->shared);
 	if (stores->local != NULL)
 		stores->local->ops->free(stores->local);
-	*stores = (struct stores){ NULL, NULL, NULL };
+	deny_cache_free(stores->denied);
+	*stores = (struct stores){ .shared = NULL };
 }
 
 static bool
@@ -96,6 +110,11 @@ stores_reload(struct stores *stores, const struct config *started,
 	struct store_redis_settings settings;
 
 	store_memory_set_max_keys(stores->local, (size_t)next->store.max_keys);
+	if (stores->denied != NULL) {
+		deny_cache_set_ttl(
+		    stores->denied, next->store.deny_cache_ttl_us);
+		deny_cache_flush(stores->denied, clock_mono_us());
+	}
 	if (started->store.kind != next->store.kind)
 		return true;
 	switch (next->store.kind) {

@@ -70,6 +70,8 @@ count(const struct request *r)
 	case DECISION_FORBIDDEN:
 	case DECISION_AMBIGUOUS:
 		counter_add(COUNTER_requests_refused, 1);
+		if (d->cached)
+			counter_add(COUNTER_requests_refused_cached, 1);
 		break;
 	case DECISION_OUTAGE:
 		counter_add(COUNTER_requests_outage_denied, 1);
@@ -97,6 +99,8 @@ log_numbers(struct log_line *line, const struct decision *d)
 		log_text(line, d->outage ? "outage" : "reason",
 		    d->reason == NULL ? "no answer" : d->reason);
 	log_number(line, "store_us", d->store_wait_us);
+	if (d->cached)
+		log_text(line, "cached", "yes");
 }
 
 static void

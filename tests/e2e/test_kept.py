@@ -52,7 +52,7 @@ def test_B95_no_key_leaves_anything_in_the_process(farm):
     """Allowed and refused, in Redis and, up to max_keys, in this process."""
     gateway = farm.gateway({
         "store": {"address": farm.redis().address, "timeout": "5s",
-                  "max_keys": 500},
+                  "max_keys": 500, "deny_cache": 500},
         "log": {"access": "off"},
         "limit shared": by_key("1/1h"),
         "limit near": {"rate": "1/1h", "scope": "local"},

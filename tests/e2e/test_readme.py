@@ -165,7 +165,8 @@ class Rights:
         self.admin.execute_command("ACL", "LOG", "RESET")
         gateway = self.farm.gateway({
             "store": {"address": self.redis.address, "username": "sluice",
-                      "password": "CHANGE-ME", "timeout": "500ms"},
+                      "password": "CHANGE-ME", "timeout": "500ms",
+                      "deny_cache": 0},
             "limit a": {"rate": "1/1h", "key": "global"},
             "limit b": {"rate": "9/1h", "on_outage": "deny"},
             "limit log": {"rate": "9/50ms", "algorithm": "sliding_log",

@@ -41,6 +41,7 @@ def gateway(shared, redis):
             "password_file": place.write("redis.pw", PASSWORD + "\n", 0o600),
             "key_secret": KEY_SECRET,
             "timeout": "2s",
+            "deny_cache": 0,
         },
         "log": {"access": "all", "level": "debug"},
         **{"limit " + name: limit for name, limit in LIMITS.items()},

@@ -353,7 +353,8 @@ start_fake(struct fake *f, const char *says, bool out)
 static struct config *
 decide(const struct row *row, struct decision *d)
 {
-	struct stores stores = { &shared.store, &local.store, NULL };
+	struct stores stores = { .shared = &shared.store,
+		.local = &local.store };
 	struct params params = params_of("REMOTE_ADDR=192.0.2.1", &arena);
 	struct config *config;
 	struct subject subject;

@@ -29,8 +29,9 @@ begin(struct rig *r, const char *limits)
 	buf_addf(&text, STORE "%s" BACKEND "%c", limits, '\0');
 	r->config = load_good(text.p);
 	buf_release(&text);
-	r->stores = (struct stores){ store_memory_new(100),
-		store_memory_new(100), &r->config->store };
+	r->stores = (struct stores){ .shared = store_memory_new(100),
+		.local = store_memory_new(100),
+		.naming = &r->config->store };
 	r->params = params_of("REMOTE_ADDR=192.0.2.1", &arena);
 	assert_true(subject_read(
 	    &r->subject, CONFIG_ROLE_RESPONDER, &r->params, r->config, &arena));

@@ -1,0 +1,38 @@
+/*
+ * denied: which requests the deny cache answers, and what it gets to know.
+ *
+ * decision.c's. Any thread. A cache that is NULL knows nothing.
+ */
+#ifndef SLUICE_DENIED_H
+#define SLUICE_DENIED_H
+
+#include <stdbool.h>
+
+#include "config/config.h"
+#include "domain/deny_cache.h"
+#include "domain/store.h"
+
+/* The shared checks of a request, all that there are. */
+struct denied_request {
+	struct deny_cache *cache;
+	uint64_t serial; /* of its configuration */
+	struct store_check *check;
+	const struct config_limit **limit; /* of check[i] */
+	size_t n;
+	bool observes; /* some limit of the request only observes */
+};
+
+/*
+ * True: at least one check would be refused. Then check and limit hold the
+ * checks of the limits that refuse, n and answer are theirs, and the store is
+ * not to be asked.
+ */
+bool denied_recall(struct denied_request *r, struct store_answer *answer);
+/* What the store has said of them; sent_us: not after it was asked. */
+void denied_learn(const struct denied_request *r,
+    const struct store_answer *answer, int64_t sent_us);
+/* These have got units back, or have been charged more. */
+void denied_forget(
+    struct deny_cache *cache, const struct store_check *check, size_t n);
+
+#endif
