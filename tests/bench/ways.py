@@ -28,6 +28,7 @@ class Gateway(NamedTuple):
     redis: bool = True
     gateway: str = ""
     limit: str = ""
+    store: str = ""
     needs: tuple = ()  # what the binary has to know, see must_know
     limited: bool = True
     uncached: bool = False  # without the deny cache, if the binary has one
@@ -171,12 +172,14 @@ def must_know(stand, needs):
 def configure(stand, name, gateway, backend):
     """Writes a Sluice's configuration; returns its path and socket."""
     must_know(stand, gateway.needs)
-    cached = not gateway.uncached or DENY_CACHE not in stand.known
+    store = gateway.store
+    if gateway.uncached and DENY_CACHE in stand.known:
+        store += "\ndeny_cache = 0"
     limit = "[limit bench]\nrate = %d/1h\n%s" % (gateway.rate, gateway.limit)
     config = stand.fill(
         "sluice.ini", name + ".ini", name=name, gateway=gateway.gateway,
         store="unix:" + start_redis(stand) if gateway.redis else "memory:",
-        cache="" if cached else "deny_cache = 0", backend=backend,
+        store_more=store, backend=backend,
         limit=limit if gateway.limited else "")
     return config, stand.path(name + ".sock")
 
