@@ -250,6 +250,7 @@ struct config_backend {
 	struct config_match match;
 	uint64_t type;
 	struct config_addresses address;
+	uint64_t keep_alive; /* idle connections an address */
 	int64_t connect_timeout_us;
 	int64_t send_timeout_us;
 	int64_t first_byte_timeout_us;

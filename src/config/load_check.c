@@ -242,8 +242,8 @@ check_type(struct load *l, const struct source_section *section,
 {
 	static const char *const of_cgi[] = { "root", "run_timeout", "env",
 		"interpreter", NULL };
-	static const char *const of_fastcgi[] = { "address", "connect_timeout",
-		"send_timeout", "first_byte_timeout", NULL };
+	static const char *const of_fastcgi[] = { "address", "keep_alive",
+		"connect_timeout", "send_timeout", "first_byte_timeout", NULL };
 	bool is_cgi = backend->type == CONFIG_BACKEND_CGI;
 	const char *const *foreign = is_cgi ? of_fastcgi : of_cgi;
 	struct place place;

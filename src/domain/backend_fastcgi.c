@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/counter.h"
 #include "domain/reach.h"
 #include "pure/fcgi_record.h"
 
@@ -28,8 +29,11 @@ struct client {
 	uint8_t end[END_BYTES];
 	size_t end_len;
 
+	size_t head_bytes; /* of the request: BEGIN and PARAMS */
+	bool heard;        /* anything of a response */
 	bool stdout_ended;
 	bool ended;
+	bool has_more; /* there were bytes behind END */
 	uint8_t protocol_status;
 };
 
@@ -38,7 +42,8 @@ put_head(struct exchange *x, struct buf *up)
 {
 	struct fcgi_params_writer w;
 
-	fcgi_add_begin(up, BACKEND_ID, FCGI_RESPONDER, 0);
+	fcgi_add_begin(up, BACKEND_ID, FCGI_RESPONDER,
+	    x->backend->keep_alive > 0 ? FCGI_KEEP_CONN : 0);
 	fcgi_params_start(&w, up, BACKEND_ID);
 	for (size_t i = 0; i < x->params->n; i++)
 		fcgi_params_add(
@@ -159,6 +164,7 @@ take(void *context, struct str in, struct buf *down)
 {
 	struct client *c = context;
 
+	c->heard = true;
 	while (in.len > 0 && !c->ended) {
 		enum pump_verdict verdict;
 		size_t n = take_some(c, in, down, &verdict);
@@ -168,6 +174,7 @@ take(void *context, struct str in, struct buf *down)
 		in.p += n;
 		in.len -= n;
 	}
+	c->has_more = in.len > 0;
 	if (c->ended)
 		return PUMP_WHOLE;
 	return c->x->response.has_head ? PUMP_GO_ON : PUMP_HEAD_MORE;
@@ -201,35 +208,96 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 	return exchange_give_up(x, pump, end);
 }
 
-enum exchange_end
-backend_fastcgi_run(struct exchange *x)
+/* RFC 9110, 9.2.1: it asks for nothing by being asked twice. */
+static bool
+is_safe(const struct exchange *x)
+{
+	struct str method = x->subject->method;
+
+	return x->body->bytes == 0 &&
+	    (str_eq(method, STR("GET")) || str_eq(method, STR("HEAD")) ||
+		str_eq(method, STR("OPTIONS")));
+}
+
+/*
+ * A kept connection turned out to be closed, and nothing was consumed. As
+ * long as the head has not gone up whole that is certain: no application
+ * runs half a head. Beyond that nothing tells it from a request that ran and
+ * died (php-fpm half-closes, and then reads away what still comes), so only
+ * a safe one is sent again.
+ */
+static bool
+was_in_vain(const struct client *c, const struct pump *pump,
+    const struct reach *reach, enum pump_end end)
+{
+	return reach->was_kept && end == PUMP_END_EOF && !c->heard &&
+	    (pump->up_bytes < c->head_bytes || is_safe(c->x));
+}
+
+/* Is there nothing left on either side that a next request would meet? */
+static bool
+can_be_kept(const struct client *c, const struct pump *pump, enum pump_end end)
+{
+	return c->x->backend->keep_alive > 0 && end == PUMP_END_WHOLE &&
+	    c->protocol_status == FCGI_REQUEST_COMPLETE && !c->has_more &&
+	    response_is_whole(&c->x->response) && pump->all_up;
+}
+
+static void
+prepare(struct client *c, struct pump *pump)
 {
 	static const struct pump_ops ops = { refill, take, begun, NULL };
+	struct exchange *x = c->x;
+
+	pump_init(pump, &ops, c);
+	put_head(x, &pump->up);
+	c->head_bytes = pump->up.len;
+	pump->no_more_up = !refill(c, &pump->up);
+	pump->front = x->front;
+	pump->stop = x->stop;
+	pump->send_timeout_us = x->backend->send_timeout_us;
+	pump->first_byte_timeout_us = x->backend->first_byte_timeout_us;
+	pump->idle_timeout_us = x->backend->idle_timeout_us;
+}
+
+/* false: in vain, and it may be sent again. */
+static bool
+run_once(struct exchange *x, enum reach_wants wants, enum exchange_end *end)
+{
 	struct client client = { .x = x };
 	struct pump pump;
 	struct reach reach;
 	enum pump_end ended;
-	enum exchange_end end;
+	bool in_vain;
 
-	pump_init(&pump, &ops, &client);
-	put_head(x, &pump.up);
-	pump.no_more_up = !refill(&client, &pump.up);
+	*end = EXCHANGE_BROKEN;
+	prepare(&client, &pump);
 	/* Then at once: an application's accept wakes it to find it there. */
 	if (!reach_open(
-		&reach, x->backend, x->addresses, x->arena, &x->error)) {
+		&reach, x->backend, x->addresses, wants, x->arena, &x->error)) {
 		pump_release(&pump);
-		return EXCHANGE_BROKEN;
+		return true;
 	}
 	pump.in = pump.out = reach.fd;
-	pump.front = x->front;
-	pump.stop = x->stop;
-	pump.send_timeout_us = x->backend->send_timeout_us;
-	pump.first_byte_timeout_us = x->backend->first_byte_timeout_us;
-	pump.idle_timeout_us = x->backend->idle_timeout_us;
 	ended = pump.up.failed ? PUMP_END_BROKEN : pump_run(&pump);
-	reach_leave(&reach);
-	end = conclude(&client, &pump, ended);
+	in_vain = was_in_vain(&client, &pump, &reach, ended);
+	reach_leave(&reach, can_be_kept(&client, &pump, ended));
+	if (!in_vain)
+		*end = conclude(&client, &pump, ended);
 	pump_release(&pump);
 	reach_close(&reach);
+	return !in_vain;
+}
+
+enum exchange_end
+backend_fastcgi_run(struct exchange *x)
+{
+	enum exchange_end end;
+
+	if (run_once(x, is_safe(x) ? REACH_ANY : REACH_CERTAIN, &end))
+		return end;
+	counter_add(COUNTER_backend_kept_dead, 1);
+	x->body_at = 0;
+	run_once(x, REACH_NEW_ONE, &end);
 	return end;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 
 /* Until when this one may take, where `left` have not been tried. */
 static int64_t
@@ -33,20 +34,39 @@ try_one(struct reach *r, int64_t deadline_us, struct err *err)
 	return result;
 }
 
+static bool
+take_kept(struct reach *r, enum reach_wants wants, int64_t now_us)
+{
+	size_t dead;
+
+	/* A probe is to show that it can be connected to. */
+	if (wants == REACH_NEW_ONE || r->visit.is_probe)
+		return false;
+	r->fd = idle_take(
+	    upstreams_idle(r->visit.at), wants == REACH_ANY, now_us, &dead);
+	r->was_kept = r->fd >= 0;
+	counter_add(COUNTER_backend_kept, r->was_kept);
+	counter_add(COUNTER_backend_kept_dead, dead);
+	return r->was_kept;
+}
+
 bool
 reach_open(struct reach *r, const struct config_backend *backend,
-    struct upstreams_set *set, struct arena *arena, struct err *err)
+    struct upstreams_set *set, enum reach_wants wants, struct arena *arena,
+    struct err *err)
 {
 	int64_t now_us = clock_mono_us();
 	int64_t deadline_us = now_us + backend->connect_timeout_us;
 	size_t left = set->n;
 	bool *tried = NULL;
 
-	r->fd = -1;
+	*r = (struct reach){ .fd = -1 };
 	while (upstreams_choose(set, tried, now_us, &r->visit)) {
-		enum net_connected result =
-		    try_one(r, share_of(now_us, deadline_us, left), err);
+		enum net_connected result;
 
+		if (backend->keep_alive > 0 && take_kept(r, wants, now_us))
+			return true;
+		result = try_one(r, share_of(now_us, deadline_us, left), err);
 		if (result != NET_REFUSED && result != NET_TIMED_OUT)
 			return result == NET_CONNECTED;
 		if (--left == 0)
@@ -62,17 +82,20 @@ reach_open(struct reach *r, const struct config_backend *backend,
 }
 
 void
-reach_leave(struct reach *r)
+reach_leave(struct reach *r, bool keep)
 {
-	if (r->visit.at != NULL)
-		upstreams_leave(&r->visit);
-	r->visit.at = NULL;
+	if (keep) {
+		idle_put(upstreams_idle(r->visit.at), r->fd, r->was_kept,
+		    clock_mono_us());
+		r->fd = -1;
+	}
+	upstreams_leave(&r->visit);
 }
 
 void
 reach_close(struct reach *r)
 {
-	reach_leave(r);
-	close(r->fd);
+	if (r->fd >= 0)
+		close(r->fd);
 	r->fd = -1;
 }

@@ -16,19 +16,31 @@
 #include "domain/upstreams.h"
 
 struct reach {
-	int fd; /* a non-blocking socket, its own; -1: none */
-	struct upstreams_visit visit; /* `at` NULL: has been left */
+	int fd;        /* a non-blocking socket, its own; -1: none */
+	bool was_kept; /* it has carried a request before */
+	struct upstreams_visit visit;
 };
 
-/* Blocks. false and err: none can be reached, or there is no memory. */
-bool reach_open(struct reach *r, const struct config_backend *backend,
-    struct upstreams_set *set, struct arena *arena, struct err *err);
+/* Which connections a request can do with. */
+enum reach_wants {
+	REACH_ANY,     /* it may be sent again, should one turn out dead */
+	REACH_CERTAIN, /* it may not */
+	REACH_NEW_ONE,
+};
+
 /*
- * The backend has done its part: the address is as free as it was. To be
- * told before the client can know.
+ * A kept connection that is open, or else a new one. Blocks. false and err:
+ * none can be reached, or there is no memory.
  */
-void reach_leave(struct reach *r);
-/* Ends the connection, whatever has become of the request. */
+bool reach_open(struct reach *r, const struct config_backend *backend,
+    struct upstreams_set *set, enum reach_wants wants, struct arena *arena,
+    struct err *err);
+/*
+ * The backend has done its part: the address is as free as it was, and
+ * keep: so is the connection. To be told before the client can know.
+ */
+void reach_leave(struct reach *r, bool keep);
+/* After reach_leave: closes the connection unless it was left to be kept. */
 void reach_close(struct reach *r);
 
 #endif

@@ -19,6 +19,8 @@ struct upstream {
 	int64_t pause_us;
 	int64_t changed_us; /* it began to rest or came back */
 
+	struct idle idle;
+
 	unsigned references; /* under the list's lock */
 	struct upstream *next;
 };
@@ -52,6 +54,7 @@ upstreams_free(struct upstreams *all)
 static void
 free_one(struct upstream *u)
 {
+	idle_release(&u->idle);
 	pthread_mutex_destroy(&u->lock);
 	free(u->backend);
 	free(u->text);
@@ -79,6 +82,7 @@ add(struct upstreams *all, const char *backend,
 	if (u == NULL)
 		return NULL;
 	pthread_mutex_init(&u->lock, NULL);
+	idle_init(&u->idle);
 	u->backend = strdup(backend);
 	u->text = strdup(where->text);
 	/* The configuration has no address that is not one. */
@@ -138,11 +142,14 @@ upstreams_open(struct upstreams *all, const struct config_backend *backend)
 	for (size_t i = 0; set != NULL && i < n; i++) {
 		set->at[i] =
 		    open_one(all, backend->name, &backend->address.at[i]);
-		if (set->at[i] == NULL) {
+		if (set->at[i] != NULL)
+			set->n++;
+		if (set->at[i] == NULL ||
+		    !idle_set_max(
+			&set->at[i]->idle, (size_t)backend->keep_alive)) {
 			upstreams_close(all, set);
 			return NULL;
 		}
-		set->n++;
 	}
 	return set;
 }
@@ -153,6 +160,15 @@ upstreams_close(struct upstreams *all, struct upstreams_set *set)
 	for (size_t i = 0; i < set->n; i++)
 		close_one(all, set->at[i]);
 	free(set);
+}
+
+void
+upstreams_tend(struct upstreams *all, int64_t now_us)
+{
+	pthread_mutex_lock(&all->lock);
+	for (struct upstream *u = all->first; u != NULL; u = u->next)
+		idle_expire(&u->idle, now_us);
+	pthread_mutex_unlock(&all->lock);
 }
 
 /* ---- choice ------------------------------------------------------ */
@@ -324,6 +340,12 @@ const struct net_address *
 upstreams_address(const struct upstream *u)
 {
 	return &u->address;
+}
+
+struct idle *
+upstreams_idle(struct upstream *u)
+{
+	return &u->idle;
 }
 
 const char *

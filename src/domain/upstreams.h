@@ -9,7 +9,8 @@
  * is due first before the others: nobody is turned away untried.
  *
  * An address is known by the name of its backend and its text, and goes on
- * as it is in every configuration that has it. Any thread. A lock is held
+ * as it is in every configuration that has it, with its idle connections: as
+ * many are kept as the configuration says that came last. Any thread. A lock is held
  * only where one begins to rest, is due or comes back, for a few
  * instructions; all else is an atomic counter. Times are clock_mono_us.
  */
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "io/idle.h"
 #include "io/net.h"
 
 #define UPSTREAMS_REST_US     1000000
@@ -65,7 +67,12 @@ void upstreams_refused(
 void upstreams_connected(const struct upstreams_visit *visit, int64_t now_us);
 void upstreams_leave(const struct upstreams_visit *visit);
 
+/* Closes what has been idle for too long; to be called now and then. */
+void upstreams_tend(struct upstreams *all, int64_t now_us);
+
 const struct net_address *upstreams_address(const struct upstream *u);
+/* Its connections that wait for a request. */
+struct idle *upstreams_idle(struct upstream *u);
 /* As it is written. */
 const char *upstreams_text(const struct upstream *u);
 

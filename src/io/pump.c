@@ -110,6 +110,7 @@ push_up(struct pump *p)
 		if (p->up.failed)
 			return STEP_ENDED;
 		if (p->up.len == 0) {
+			p->all_up = true;
 			stop_sending(p);
 			return STEP_MOVED;
 		}
@@ -123,8 +124,10 @@ push_up(struct pump *p)
 		return STEP_NOTHING;
 	}
 	p->up_at += (size_t)n;
+	p->up_bytes += (size_t)n;
 	p->up_since_us = clock_mono_us();
-	if (p->up_at == p->up.len && p->no_more_up)
+	p->all_up = p->up_at == p->up.len && p->no_more_up;
+	if (p->all_up)
 		stop_sending(p);
 	return STEP_MOVED;
 }

@@ -72,8 +72,10 @@ struct pump {
 	size_t down_at;
 	bool no_more_up;
 	bool have_head;
-	bool begun;  /* the client has got bytes */
-	bool can_up; /* as far as is known: try before polling */
+	bool begun;        /* the client has got bytes */
+	bool all_up;       /* the backend's side has taken the whole request */
+	uint64_t up_bytes; /* that it has taken */
+	bool can_up;       /* as far as is known: try before polling */
 	bool can_down;
 	bool can_pull;
 	int64_t up_since_us;

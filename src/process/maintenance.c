@@ -13,6 +13,7 @@
 
 struct maintenance {
 	struct stores stores;
+	struct upstreams *upstreams;
 	struct listeners *listeners;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -64,6 +65,7 @@ maintain(struct maintenance *m)
 {
 	int64_t at_us = tend_listeners(m);
 
+	upstreams_tend(m->upstreams, clock_mono_us());
 	if (m->stores.shared != NULL)
 		at_us = earlier(
 		    at_us, m->stores.shared->ops->maintain(m->stores.shared));
@@ -99,8 +101,8 @@ run(void *context)
 }
 
 struct maintenance *
-maintenance_start(
-    const struct stores *stores, struct listeners *listeners, struct err *err)
+maintenance_start(const struct stores *stores, struct upstreams *upstreams,
+    struct listeners *listeners, struct err *err)
 {
 	struct maintenance *m = calloc(1, sizeof(*m));
 	pthread_condattr_t attr;
@@ -111,6 +113,7 @@ maintenance_start(
 		return NULL;
 	}
 	m->stores = *stores;
+	m->upstreams = upstreams;
 	m->listeners = listeners;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_condattr_init(&attr);

@@ -75,13 +75,26 @@ print_finding(void *context, const char *text, bool warning)
 	fprintf(stderr, "sluice: %s\n", text);
 }
 
+static uint64_t
+kept_to_backends(const struct config *config)
+{
+	uint64_t kept = 0;
+
+	for (size_t i = 0; i < config->n_backends; i++)
+		kept += config->backend[i].keep_alive *
+		    config->backend[i].address.n;
+	return kept;
+}
+
 /* One descriptor a connection, one more for its backend. */
 static size_t
-connections_allowed(const struct config_gateway *gateway)
+connections_allowed(const struct config *config)
 {
+	const struct config_gateway *gateway = &config->gateway;
 	struct rlimit limit = { 0, 0 };
-	uint64_t reserve =
-	    DESCRIPTORS_FIXED + DESCRIPTORS_PER_THREAD * gateway->threads;
+	uint64_t reserve = DESCRIPTORS_FIXED +
+	    DESCRIPTORS_PER_THREAD * gateway->threads +
+	    kept_to_backends(config);
 	uint64_t most;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -121,8 +134,7 @@ open_gateway(struct gateway *g, struct config *config, struct err *err)
 	g->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	g->bulkhead = bulkhead_new((size_t)places_may_block(&config->gateway));
 	g->upstreams = upstreams_new();
-	g->lot = lot_new(
-	    connections_allowed(&config->gateway), HALF_HEADS_BYTES, err);
+	g->lot = lot_new(connections_allowed(config), HALF_HEADS_BYTES, err);
 	if (g->lot == NULL)
 		return false;
 	if (g->stop < 0 || g->bulkhead == NULL || g->upstreams == NULL)
@@ -157,8 +169,8 @@ start(struct server *s, const struct config *config, struct err *err)
 	if (!listeners_watch(s->listeners, s->gateway.lot, err) ||
 	    !identity_drop(&config->gateway, err))
 		return false;
-	s->maintenance =
-	    maintenance_start(&s->gateway.stores, s->listeners, err);
+	s->maintenance = maintenance_start(
+	    &s->gateway.stores, s->gateway.upstreams, s->listeners, err);
 	if (s->maintenance == NULL)
 		return false;
 	s->workers = workers_start(

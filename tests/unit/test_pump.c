@@ -189,6 +189,8 @@ test_send_timeout(void **state)
 			put(rig.back[1], "response");
 		assert_int_equal(pump_run(&rig.pump),
 		    answers ? PUMP_END_STALLED : PUMP_END_NO_HEAD);
+		assert_false(rig.pump.all_up);
+		assert_in_range(rig.pump.up_bytes, 1, sizeof(much) - 1);
 		expect_time(&rig, SHORT_US);
 		close_rig(&rig);
 	}

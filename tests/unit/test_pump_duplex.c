@@ -225,8 +225,11 @@ run(struct duplex *d)
 	assert_false(d->failed);
 	expect_str(buf_str(&d->got_answer),
 	    buf_str(d->order == ECHO ? &d->body : &d->answer));
-	if (d->order != READ_NOTHING)
+	if (d->order != READ_NOTHING) {
 		expect_str(buf_str(&d->got_body), buf_str(&d->body));
+		assert_true(d->pump.all_up);
+		assert_int_equal(d->pump.up_bytes, d->body.len);
+	}
 	pump_release(&d->pump);
 }
 

@@ -16,6 +16,7 @@ listen.mode = 0666
 {who}
 pm = static
 pm.max_children = {children}
+pm.max_requests = {max_requests}
 catch_workers_output = yes
 clear_env = yes
 php_admin_value[enable_post_data_reading] = {forms}
@@ -32,7 +33,7 @@ def binary():
 
 class PhpFpm(process.Process):
     def __init__(self, place, children=4, tcp=False, name="fpm",
-                 forms=False):
+                 forms=False, max_requests=0):
         self.address = (
             ("127.0.0.1", process.free_port()) if tcp
             else place / (name + ".s"))
@@ -40,6 +41,7 @@ class PhpFpm(process.Process):
         root = os.geteuid() == 0
         config = place.write(name + ".conf", CONFIG.format(
             log=place / (name + ".log"), listen=listen, children=children,
+            max_requests=max_requests,
             forms=int(forms),
             who="user = root\ngroup = root" if root else ""))
         argv = [binary(), "-n", "-F", "-y", config, "-p", place.path]

@@ -1,0 +1,167 @@
+#include "io/idle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LOOK_AT 16
+
+void
+idle_init(struct idle *idle)
+{
+	*idle = (struct idle){ .n = 0 };
+	pthread_mutex_init(&idle->lock, NULL);
+}
+
+void
+idle_release(struct idle *idle)
+{
+	for (size_t i = 0; i < idle->n; i++)
+		close(idle->at[i].fd);
+	free(idle->at);
+	pthread_mutex_destroy(&idle->lock);
+}
+
+/* Under the lock. */
+static struct idle_connection
+remove_at(struct idle *idle, size_t i)
+{
+	struct idle_connection c = idle->at[i];
+
+	idle->n--;
+	memmove(&idle->at[i], &idle->at[i + 1], (idle->n - i) * sizeof(c));
+	return c;
+}
+
+bool
+idle_set_max(struct idle *idle, size_t max)
+{
+	struct idle_connection *at = NULL;
+	bool ok = true;
+
+	pthread_mutex_lock(&idle->lock);
+	while (idle->n > max)
+		close(remove_at(idle, 0).fd);
+	if (max == 0) {
+		free(idle->at);
+		idle->at = NULL;
+	} else if (max != idle->max) {
+		at = realloc(idle->at, max * sizeof(*at));
+		ok = at != NULL;
+		if (ok)
+			idle->at = at;
+	}
+	if (ok)
+		idle->max = max;
+	pthread_mutex_unlock(&idle->lock);
+	return ok;
+}
+
+void
+idle_put(struct idle *idle, int fd, bool is_proven, int64_t now_us)
+{
+	bool kept;
+
+	pthread_mutex_lock(&idle->lock);
+	kept = idle->n < idle->max;
+	if (kept)
+		idle->at[idle->n++] =
+		    (struct idle_connection){ fd, is_proven, now_us };
+	pthread_mutex_unlock(&idle->lock);
+	if (!kept)
+		close(fd);
+}
+
+/* Whatever can be read, if only its end, was not asked for. */
+static bool
+is_open(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) < 0 &&
+	    (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+static bool
+can_be_used(const struct idle_connection *c, bool may_fail, int64_t now_us)
+{
+	return (c->is_proven && may_fail) ||
+	    now_us - c->since_us >= IDLE_TRIAL_US;
+}
+
+/* The newest of them; fd -1: none. */
+static struct idle_connection
+take_newest(struct idle *idle, bool may_fail, int64_t now_us)
+{
+	struct idle_connection found = { .fd = -1 };
+
+	pthread_mutex_lock(&idle->lock);
+	for (size_t i = idle->n; i > 0 && found.fd < 0; i--)
+		if (can_be_used(&idle->at[i - 1], may_fail, now_us))
+			found = remove_at(idle, i - 1);
+	pthread_mutex_unlock(&idle->lock);
+	return found;
+}
+
+/*
+ * Who closes last waits for us to close, too, and holds on to a process all
+ * the while: php-fpm's child. It closes a moment after its last answer, so
+ * it is among the newest.
+ */
+static size_t
+close_dead(struct idle *idle)
+{
+	int dead[LOOK_AT];
+	size_t n_dead = 0;
+	size_t first;
+
+	pthread_mutex_lock(&idle->lock);
+	first = idle->n > LOOK_AT ? idle->n - LOOK_AT : 0;
+	for (size_t i = idle->n; i > first; i--)
+		if (!is_open(idle->at[i - 1].fd))
+			dead[n_dead++] = remove_at(idle, i - 1).fd;
+	pthread_mutex_unlock(&idle->lock);
+	for (size_t i = 0; i < n_dead; i++)
+		close(dead[i]);
+	return n_dead;
+}
+
+int
+idle_take(struct idle *idle, bool may_fail, int64_t now_us, size_t *dead)
+{
+	*dead = 0;
+	for (;;) {
+		struct idle_connection c = take_newest(idle, may_fail, now_us);
+
+		if (c.fd < 0)
+			*dead += close_dead(idle);
+		if (c.fd < 0 || is_open(c.fd))
+			return c.fd;
+		close(c.fd);
+		++*dead;
+	}
+}
+
+/* fd -1: none is so old. */
+static struct idle_connection
+take_expired(struct idle *idle, int64_t now_us)
+{
+	struct idle_connection found = { .fd = -1 };
+
+	pthread_mutex_lock(&idle->lock);
+	if (idle->n > 0 && now_us - idle->at[0].since_us >= IDLE_MAX_US)
+		found = remove_at(idle, 0);
+	pthread_mutex_unlock(&idle->lock);
+	return found;
+}
+
+void
+idle_expire(struct idle *idle, int64_t now_us)
+{
+	struct idle_connection c;
+
+	while ((c = take_expired(idle, now_us)).fd >= 0)
+		close(c.fd);
+}
