@@ -82,9 +82,9 @@ def test_law_4_every_key_has_a_ttl(check, db, algorithm, count, period):
     """B01, B02, B05, B08, B33."""
     now = check(["k"], request(record(algorithm, count, period)))[0]
     expires = db.pexpiretime("k")
-    if expires == -2 and period == 10**3:
-        return
     bound = {SLIDING: 2 * period, FIXED: period, BUCKET: -(-period // count)}
+    if expires == -2 and bound[algorithm] <= 2 * 10**3:
+        return  # gone already
     assert 0 < expires - now // 1000 <= bound[algorithm] // 1000 + 100
 
 
