@@ -59,19 +59,34 @@ idle_set_max(struct idle *idle, size_t max)
 	return ok;
 }
 
+/*
+ * Under the lock. Who has no room: it, or the newest on trial where it is
+ * past that. Else those on trial would crowd out who has proved to stay.
+ */
+static int
+make_room(struct idle *idle, const struct idle_connection *c)
+{
+	if (idle->n < idle->max)
+		return -1;
+	for (size_t i = idle->n; i > 0 && c->is_proven; i--)
+		if (!idle->at[i - 1].is_proven)
+			return remove_at(idle, i - 1).fd;
+	return c->fd;
+}
+
 void
 idle_put(struct idle *idle, int fd, bool is_proven, int64_t now_us)
 {
-	bool kept;
+	struct idle_connection c = { fd, is_proven, now_us };
+	int surplus;
 
 	pthread_mutex_lock(&idle->lock);
-	kept = idle->n < idle->max;
-	if (kept)
-		idle->at[idle->n++] =
-		    (struct idle_connection){ fd, is_proven, now_us };
+	surplus = make_room(idle, &c);
+	if (surplus != fd)
+		idle->at[idle->n++] = c;
 	pthread_mutex_unlock(&idle->lock);
-	if (!kept)
-		close(fd);
+	if (surplus >= 0)
+		close(surplus);
 }
 
 /* Whatever can be read, if only its end, was not asked for. */

@@ -45,7 +45,10 @@ void idle_release(struct idle *idle);
 /* Closes what is too many, the oldest first. false: no memory. */
 bool idle_set_max(struct idle *idle, size_t max);
 
-/* Takes fd over, and closes it if there is no room. */
+/*
+ * Takes fd over. Where there is no room one that is on trial is closed for
+ * one that is not, else fd itself.
+ */
 void idle_put(struct idle *idle, int fd, bool is_proven, int64_t now_us);
 /*
  * One that is open, the caller's from now on; -1: none. may_fail: what is

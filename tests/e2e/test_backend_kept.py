@@ -170,6 +170,24 @@ def test_no_more_than_said_are_kept(farm):
     until(lambda: len(app.open) == 2, what="the others to be closed")
 
 
+def test_kept_ones_stay_in_use_though_there_are_others(farm):
+    """New ones, which are on trial, do not take their places."""
+    app = farm.application(lambda request: request.answer("ok"))
+    gateway = farm.gateway({"backend default": fastcgi(
+        app, keep_alive=2, max_inflight=6)})
+
+    def client(i):
+        for _ in range(20):
+            assert gateway.ask("/").body == b"ok"
+
+    def most_on_kept_ones():
+        before = app.accepted
+        together(6, client)
+        return app.accepted - before < 60
+
+    until(most_on_kept_ones, what="a round with fewer new connections")
+
+
 def test_they_are_closed_when_nobody_comes(farm):
     s = Setup(farm)
     s.warm()

@@ -159,6 +159,40 @@ test_trial(void **state)
 	close(fresh.peer);
 }
 
+/* Who is on trial does not take the room of who has proved to stay. */
+static void
+test_proven_ones_have_precedence(void **state)
+{
+	struct idle idle;
+	struct pair on_trial[3] = { connect_pair(), connect_pair(),
+		connect_pair() };
+	struct pair proven[3] = { connect_pair(), connect_pair(),
+		connect_pair() };
+
+	(void)state;
+	open_idle(&idle, 2);
+	for (int i = 0; i < 3; i++)
+		idle_put(&idle, on_trial[i].fd, false, NOW);
+	assert_true(is_closed(&on_trial[2]));
+	idle_put(&idle, proven[0].fd, true, NOW);
+	assert_true(is_closed(&on_trial[1]));
+	assert_false(is_closed(&on_trial[0]));
+	idle_put(&idle, proven[1].fd, true, NOW);
+	assert_true(is_closed(&on_trial[0]));
+	idle_put(&idle, proven[2].fd, true, NOW);
+	assert_true(is_closed(&proven[2]));
+	assert_int_equal(take(&idle, NOW), proven[1].fd);
+	assert_int_equal(take(&idle, NOW), proven[0].fd);
+	assert_int_equal(take(&idle, NOW), -1);
+	idle_release(&idle);
+	for (int i = 0; i < 3; i++) {
+		close(on_trial[i].peer);
+		close(proven[i].peer);
+	}
+	close(proven[0].fd);
+	close(proven[1].fd);
+}
+
 /* Nor does one that is not given out yet stay when its peer is gone. */
 static void
 test_dead_on_trial(void **state)
@@ -306,6 +340,7 @@ main(void)
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_dead_ones),
 		cmocka_unit_test(test_trial),
+		cmocka_unit_test(test_proven_ones_have_precedence),
 		cmocka_unit_test(test_dead_on_trial),
 		cmocka_unit_test(test_expiry),
 		cmocka_unit_test(test_another_max),

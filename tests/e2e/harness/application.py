@@ -87,7 +87,7 @@ def echo(request):
 class Application:
     """Listens on a unix socket; a thread a connection runs handler(request).
 
-    seen: how many requests arrived whole.
+    seen: how many requests arrived whole, on `accepted` connections.
     """
 
     def __init__(self, place, handler=echo, name="app", backlog=512):
@@ -96,6 +96,7 @@ class Application:
         self.handler = handler
         self.errors = []
         self.seen = 0
+        self.accepted = 0
         self.open = set()
         self.lock = threading.Lock()
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -115,6 +116,7 @@ class Application:
             conn.seconds = 30.0
             with self.lock:
                 self.open.add(conn)
+                self.accepted += 1
             threading.Thread(
                 target=self._serve, args=(conn,), daemon=True).start()
 
