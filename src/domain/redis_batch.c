@@ -26,15 +26,13 @@ struct redis_batch {
 
 bool
 redis_batch_item_fill(struct redis_batch_item *item,
-    enum redis_script_name name, const struct store_question *q,
-    int64_t taken_us)
+    enum redis_script_name name, const struct store_question *q)
 {
 	item->name = name;
 	item->n = name == REDIS_SCRIPT_RENEW ? 0 : q->n;
 	buf_reset(&item->keys);
 	buf_reset(&item->argument);
-	item->n_keys =
-	    redis_script_put(&item->argument, &item->keys, name, q, taken_us);
+	item->n_keys = redis_script_put(&item->argument, &item->keys, name, q);
 	if (name == REDIS_SCRIPT_CHECK)
 		for (size_t i = 0; i < q->n; i++)
 			item->bounds[i] =

@@ -26,12 +26,10 @@ struct redis_batch_item {
 };
 
 /*
- * False: no memory. taken_us: see redis_script_put. Slots to renew may be
- * more than STORE_CHECKS_MAX.
+ * False: no memory. Slots to renew may be more than STORE_CHECKS_MAX.
  */
 bool redis_batch_item_fill(struct redis_batch_item *item,
-    enum redis_script_name name, const struct store_question *q,
-    int64_t taken_us);
+    enum redis_script_name name, const struct store_question *q);
 void redis_batch_item_release(struct redis_batch_item *item);
 
 struct redis_batch;

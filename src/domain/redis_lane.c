@@ -321,7 +321,7 @@ count_outcome(const struct store_answer *answer, size_t n)
 
 void
 redis_lane_ask(struct redis_lane *lane, enum redis_script_name name,
-    const struct store_question *q, int64_t taken_us, int64_t deadline_us,
+    const struct store_question *q, int64_t deadline_us,
     struct store_answer *answer)
 {
 	struct slot *slot = slot_acquire(lane);
@@ -331,7 +331,7 @@ redis_lane_ask(struct redis_lane *lane, enum redis_script_name name,
 	if (slot == NULL)
 		return;
 	slot->deadline_us = deadline_us;
-	filled = redis_batch_item_fill(&slot->item, name, q, taken_us);
+	filled = redis_batch_item_fill(&slot->item, name, q);
 	pthread_mutex_lock(&lane->lock);
 	if (lane->link == NULL || !filled) {
 		slot_release(lane, slot);

@@ -40,10 +40,10 @@ void redis_lane_drop(struct redis_lane *lane);
 
 /*
  * Sets the answer's status, verdicts, taken_us and reason. The answer to a
- * settlement has no verdicts; for taken_us see redis_script_put.
+ * settlement has no verdicts.
  */
 void redis_lane_ask(struct redis_lane *lane, enum redis_script_name name,
-    const struct store_question *q, int64_t taken_us, int64_t deadline_us,
+    const struct store_question *q, int64_t deadline_us,
     struct store_answer *answer);
 
 #endif

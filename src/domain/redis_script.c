@@ -219,29 +219,36 @@ put_request(struct buf *b, struct buf *keys, const struct store_question *q)
 	return n;
 }
 
+/* What was taken at one time goes under one head. */
 static size_t
-put_settlement(struct buf *b, struct buf *keys, const struct store_question *q,
-    int64_t taken_us)
+put_settlement(struct buf *b, struct buf *keys, const struct store_question *q)
 {
-	size_t n = 0;
+	size_t n = 0, same;
 
-	buf_add_char(b, (char)q->n);
-	put_double(b, taken_us);
-	for (size_t i = 0; i < q->n; i++)
-		n += put_check(b, keys, &q->check[i], true);
+	for (size_t i = 0; i < q->n; i += same) {
+		int64_t taken_us = q->check[i].taken_us;
+
+		same = 1;
+		while (
+		    i + same < q->n && q->check[i + same].taken_us == taken_us)
+			same++;
+		buf_add_char(b, (char)same);
+		put_double(b, taken_us);
+		for (size_t k = 0; k < same; k++)
+			n += put_check(b, keys, &q->check[i + k], true);
+	}
 	return n;
 }
 
 size_t
 redis_script_put(struct buf *argument, struct buf *keys,
-    enum redis_script_name name, const struct store_question *q,
-    int64_t taken_us)
+    enum redis_script_name name, const struct store_question *q)
 {
 	switch (name) {
 	case REDIS_SCRIPT_CHECK:
 		return put_request(argument, keys, q);
 	case REDIS_SCRIPT_SETTLE:
-		return put_settlement(argument, keys, q, taken_us);
+		return put_settlement(argument, keys, q);
 	case REDIS_SCRIPT_RENEW:
 		break;
 	}

@@ -28,12 +28,12 @@ const struct redis_script *redis_script_fingerprint(void);
 
 /*
  * Adds a question to the argument, and the keys that go with it to keys:
- * each as two bytes, its length, and the name. Returns how many. To settle it is to charge each check's
- * cost, or to give it back where it is below 0; taken_us is for that alone.
+ * each as two bytes, its length, and the name. Returns how many. To settle it
+ * is to charge each check's cost, or to give it back where it is below 0;
+ * taken_us of the checks is for that alone.
  */
 size_t redis_script_put(struct buf *argument, struct buf *keys,
-    enum redis_script_name name, const struct store_question *q,
-    int64_t taken_us);
+    enum redis_script_name name, const struct store_question *q);
 /* Takes the next key off what is left of them. */
 struct str redis_script_next_key(struct str *keys);
 

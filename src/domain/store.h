@@ -37,6 +37,8 @@ struct store_check {
 	 * most STORE_SLOT_MAX bytes; p NULL: another algorithm.
 	 */
 	struct str slot;
+	/* To settle: when it was allowed, on the store's clock. */
+	int64_t taken_us;
 };
 
 /*

@@ -127,8 +127,7 @@ await_start(struct store_redis *s, int64_t deadline_us)
 
 static void
 ask_script(struct store_redis *s, enum redis_script_name name,
-    const struct store_question *q, int64_t taken_us,
-    struct store_answer *answer)
+    const struct store_question *q, struct store_answer *answer)
 {
 	int64_t asked_us = clock_mono_us();
 	int64_t deadline_us = asked_us + atomic_load(&s->timeout_us);
@@ -142,7 +141,7 @@ ask_script(struct store_redis *s, enum redis_script_name name,
 		lane = pick(s);
 	}
 	if (lane != NULL)
-		redis_lane_ask(lane, name, q, taken_us, deadline_us, answer);
+		redis_lane_ask(lane, name, q, deadline_us, answer);
 	else
 		answer->reason = atomic_load(&s->reason);
 	now_us = clock_mono_us();
@@ -182,18 +181,18 @@ redis_ask(struct store *store, const struct store_question *q,
 {
 	struct store_redis *s = redis_of(store);
 
-	ask_script(s, REDIS_SCRIPT_CHECK, q, 0, answer);
+	ask_script(s, REDIS_SCRIPT_CHECK, q, answer);
 	if (answer->status == STORE_ANSWERED)
 		hold_slots(s, q, answer);
 }
 
 /* Each check's cost: charged, or given back where it is below 0. */
 static void
-settle(struct store_redis *s, const struct store_question *q, int64_t taken_us)
+settle(struct store_redis *s, const struct store_question *q)
 {
 	struct store_answer answer;
 
-	ask_script(s, REDIS_SCRIPT_SETTLE, q, taken_us, &answer);
+	ask_script(s, REDIS_SCRIPT_SETTLE, q, &answer);
 	if (answer.status == STORE_OUT)
 		unsettled_lost(q->n);
 }
@@ -213,10 +212,11 @@ redis_refund(
 		    !held_slots_drop(&s->slots, c->slot))
 			continue;
 		check[back.n] = *c;
+		check[back.n].taken_us = taken_us;
 		check[back.n++].check.cost = -c->check.cost;
 	}
 	if (back.n > 0)
-		settle(s, &back, taken_us);
+		settle(s, &back);
 }
 
 static void
@@ -232,7 +232,7 @@ redis_release(struct store *store, const struct store_check *check, size_t n)
 		redis_refund(store, &q, 0);
 }
 
-/* Those of one request were taken at one time, so in one call. */
+/* As many in one call as it holds. */
 static void
 redis_settle(struct store *store, const struct store_settlement *s, size_t n)
 {
@@ -240,17 +240,18 @@ redis_settle(struct store *store, const struct store_settlement *s, size_t n)
 	struct store_question q = { check, 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		if (s[i].check.check.algorithm != ALGORITHM_CONCURRENCY) {
-			check[q.n] = s[i].check;
-			check[q.n++].check.cost = s[i].delta;
-		}
-		if (i + 1 < n && s[i + 1].taken_us == s[i].taken_us &&
-		    q.n < STORE_CHECKS_MAX)
+		if (s[i].check.check.algorithm == ALGORITHM_CONCURRENCY)
 			continue;
-		if (q.n > 0)
-			settle(redis_of(store), &q, s[i].taken_us);
-		q.n = 0;
+		if (q.n == STORE_CHECKS_MAX) {
+			settle(redis_of(store), &q);
+			q.n = 0;
+		}
+		check[q.n] = s[i].check;
+		check[q.n].taken_us = s[i].taken_us;
+		check[q.n++].check.cost = s[i].delta;
 	}
+	if (q.n > 0)
+		settle(redis_of(store), &q);
 }
 
 static void
@@ -332,7 +333,8 @@ release_again(void *context, const struct store_check *check)
 	struct store_check slot = *check;
 
 	slot.check.cost = -1;
-	settle(context, &(struct store_question){ &slot, 1 }, 0);
+	slot.taken_us = 0;
+	settle(context, &(struct store_question){ &slot, 1 });
 }
 
 /* Returns when to do so again. */
@@ -352,7 +354,7 @@ renew_slots(struct store_redis *s)
 
 		if (q.n > RENEW_MAX)
 			q.n = RENEW_MAX;
-		ask_script(s, REDIS_SCRIPT_RENEW, &q, 0, &answer);
+		ask_script(s, REDIS_SCRIPT_RENEW, &q, &answer);
 	}
 	held_slots_end_renewal(&s->slots, release_again, s);
 	s->renew_us = clock_mono_us() +

@@ -83,7 +83,7 @@ penalty_lasts_ms(const struct trace *t, size_t i, const struct verdict *v)
 static void
 print_call(const char *what, const struct trace *t,
     enum redis_script_name script, const struct store_question *q,
-    int64_t taken_us, const int64_t *lasts)
+    const int64_t *lasts)
 {
 	struct buf argument, keys;
 	struct str rest;
@@ -91,7 +91,7 @@ print_call(const char *what, const struct trace *t,
 
 	buf_init(&argument);
 	buf_init(&keys);
-	n = redis_script_put(&argument, &keys, script, q, taken_us);
+	n = redis_script_put(&argument, &keys, script, q);
 	assert(!argument.failed && !keys.failed);
 	printf("%s %" PRId64 " ", what, t->now_us);
 	for (size_t i = 0; i < argument.len; i++)
@@ -125,7 +125,7 @@ renew(const struct trace *t)
 			.slot = str_of(t->held[i].name) };
 		lasts[i] = -lasts_ms(last_of(t) + ORACLE_HOLD_US, t->now_us);
 	}
-	print_call("renew", t, REDIS_SCRIPT_RENEW, &q, 0, lasts);
+	print_call("renew", t, REDIS_SCRIPT_RENEW, &q, lasts);
 	printf("\n");
 }
 
@@ -144,7 +144,7 @@ asked(struct trace *t, const struct store_question *q,
 		if (q->check[i].check.penalty_us > 0)
 			lasts[n++] = penalty_lasts_ms(t, i, v);
 	}
-	print_call("ask", t, REDIS_SCRIPT_CHECK, q, 0, lasts);
+	print_call("ask", t, REDIS_SCRIPT_CHECK, q, lasts);
 	for (size_t i = 0; i < q->n; i++) {
 		const struct verdict *v = &a->verdict[i];
 
@@ -162,8 +162,9 @@ released(struct trace *t, const struct store_check *slot)
 	struct store_check back = *slot;
 
 	back.check.cost = -1;
+	back.taken_us = 0;
 	print_call("settle", t, REDIS_SCRIPT_SETTLE,
-	    &(struct store_question){ &back, 1 }, 0, NULL);
+	    &(struct store_question){ &back, 1 }, NULL);
 	printf("\n");
 }
 
@@ -177,9 +178,10 @@ refunded(struct trace *t, const struct store_question *q, int64_t taken_us)
 	for (size_t i = 0; i < q->n; i++) {
 		back[i] = q->check[i];
 		back[i].check.cost = -back[i].check.cost;
+		back[i].taken_us = taken_us;
 		lasts[i] = -lasts_ms(latest_end(t), t->now_us);
 	}
-	print_call("settle", t, REDIS_SCRIPT_SETTLE, &all, taken_us, lasts);
+	print_call("settle", t, REDIS_SCRIPT_SETTLE, &all, lasts);
 	printf("\n");
 }
 
