@@ -9,9 +9,10 @@
 -- either an error (an outage for it) or for each check four doubles as 32
 -- bytes: wait, remaining, next, full. A leaky bucket's, and that of a key
 -- with its own counts, has two more: the delay of a request that is allowed,
--- and the limit; with own counts then the one that was gone by. The last of a
--- check with a penalty is what is left of that; where it has more than four
--- others it has seven (no own count: 0).
+-- and the limit; with own counts then the one that was gone by. A lease's has
+-- eight: own counts or 0, then the units that were taken. The last of a check
+-- with a penalty is what is left of that; where it has more than four others
+-- it has at least seven (no own count: 0).
 -- wait: 0 allowed, > 0 refused for so long, -1 refused for ever, -2 the
 -- key holds something else.
 --@include now.lua
@@ -21,6 +22,7 @@
 --@include wide.lua
 local FIGURES = '<dddd'
 local OWN_FIGURES = '<ddddddd'
+local LEASE_FIGURES = '<dddddddd'
 local NOTHING = pack_bytes(FIGURES, NO_STATE, 0, 0, 0)
 local WAIT = 9 -- where it stands among what decide_many keeps of a check
 local HEADER_SIZE = 4
@@ -48,14 +50,19 @@ local function weigh(key, law, kind, p, q, r, s, own_key, own_at)
 	return count, p, q, r, s, law.evaluate(value, kind, p, q, r, s)
 end
 
--- Takes the cost if `take`, and tells the figures.
-local function conclude(key, law, take, count, p, q, r, s, wait, t, a, b, c, d)
+-- Takes the cost if `take`, and tells the figures. most: of a lease, or false.
+local function conclude(key, law, take, most, count, p, q, r, s, wait, t, a, b,
+	c, d)
 	filled = filled + 1
 	if wait == NO_STATE then
 		reply[filled] = NOTHING
 		return
 	end
 	take = take and wait == 0 and r > 0
+	if take and most then
+		local left = law.tell(p, q, s, t, a, b, c, d)
+		r = left < most and left or most
+	end
 	if take and law == bucket then
 		b = b - r * q
 	elseif take then
@@ -67,7 +74,11 @@ local function conclude(key, law, take, count, p, q, r, s, wait, t, a, b, c, d)
 	elseif r > 0 then
 		give_ttl(key, end_ms, law == bucket)
 	end
-	if count then
+	if most then
+		reply[filled] = pack_bytes(LEASE_FIGURES, wait, remaining, next,
+			full, 0, law == bucket and s or p, count or 0,
+			take and r or 0)
+	elseif count then
 		reply[filled] = pack_bytes(OWN_FIGURES, wait, remaining, next,
 			full, 0, law == bucket and s or p, count)
 	else
@@ -88,15 +99,18 @@ local function decide_many(at, key, n)
 	for i = 1, n do
 		local kind, p, q, r, s = unpack_bytes(RECORD, records, at)
 		local check, wait
-		if kind < PENALTY and kind % FIRST < WIDE then
+		if kind % LEASE < PENALTY and kind % FIRST < WIDE then
 			local law, name = LAWS[kind % FIRST], KEYS[key + 1]
-			local own_key = kind >= OWN and KEYS[key + 2]
+			local own_key = kind % LEASE >= OWN and KEYS[key + 2]
 			at = at + RECORD_SIZE
 			check = { name, law, kind, weigh(name, law, kind, p, q,
 				r, s, own_key, at) }
 			wait = check[WAIT]
 			key = key + (own_key and 2 or 1)
 			at = at + (own_key and OWN_SIZE or 0)
+			if kind >= LEASE then
+				check.most, at = unpack_bytes('<d', records, at)
+			end
 		else
 			wide = wide or make_wide()
 			check, at, key = wide.read(records, at, key)
@@ -116,7 +130,7 @@ local function decide_many(at, key, n)
 			conclude_wide(check, take)
 		else
 			conclude(check[1], check[2], take,
-				unpack(check, 4, 14))
+				check.most or false, unpack(check, 4, 14))
 		end
 	end
 end
@@ -133,8 +147,8 @@ local function decide_all()
 		if n == 1 and kind < PENALTY and kind % FIRST < WIDE then
 			local key = KEYS[first + 1]
 			local law = LAWS[kind % FIRST]
-			conclude(key, law, true, weigh(key, law, kind, p, q, r,
-				s, kind >= OWN and KEYS[first + 2],
+			conclude(key, law, true, false, weigh(key, law, kind, p,
+				q, r, s, kind >= OWN and KEYS[first + 2],
 				at + HEADER_SIZE + RECORD_SIZE))
 		else
 			decide_many(at + HEADER_SIZE, first, n)

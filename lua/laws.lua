@@ -11,6 +11,8 @@
 -- is a law (0 to 7), 8 for a fixed window that starts with its first hit, 16
 -- for an observed one. Where it says that there is more (see own.lua and
 -- wide.lua), that follows the record, and the check has more than one key.
+-- 128: a lease, and a double after all else: where the cost passes so many
+-- units are taken at the most, as far as they remain.
 --	0 sliding window  limit, width, cost, offset (ms)
 --	1 fixed window    limit, width, cost, offset (us)
 --	2 token bucket    units R, period P (us; lowest terms), cost, burst
@@ -18,7 +20,7 @@ local RECORD = '<Bdddd'
 local RECORD_SIZE = 33
 local MAX = 9007199254740991
 local NEVER, NO_STATE = -1, -2
-local FIRST, OBSERVE, OWN, PENALTY = 8, 16, 32, 64
+local FIRST, OBSERVE, OWN, PENALTY, LEASE = 8, 16, 32, 64, 128
 -- The first law that is not plain.
 local WIDE = 3
 

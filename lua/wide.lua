@@ -10,7 +10,7 @@
 --	6 calendar       limit, the first of four boundaries (us), cost, the
 --	                 second; two doubles: the others
 -- Then what own.lua says, and if the kind says so (64), a double: the penalty.
--- Its key is the last of the check's.
+-- Its key is the last of the check's. What a lease takes stands last of all.
 --
 -- A check is a table here: key, kind, p to s and what follows by name. Laws
 -- add what they find: t is now, but never before what was seen. Each has
@@ -252,10 +252,13 @@ local function make_wide()
 			read_own(k, records, at)
 			at = at + OWN_SIZE
 		end
-		if k.kind >= PENALTY then
+		if k.kind % LEASE >= PENALTY then
 			k.penalty, at = unpack_bytes('<d', records, at)
 			key = key + 1
 			k.penalty_key = KEYS[key]
+		end
+		if k.kind >= LEASE then
+			k.most, at = unpack_bytes('<d', records, at)
 		end
 		return k, at, key
 	end
@@ -309,6 +312,10 @@ local function make_wide()
 	function wide.conclude(k, take)
 		local law = k.law
 		take = take and k.wait == 0 and k.r > 0
+		if take and k.most then
+			local left = law.tell(k)
+			k.r = left < k.most and left or k.most
+		end
 		if take then
 			law.take(k)
 		end
@@ -328,9 +335,17 @@ local function make_wide()
 		end
 		local delay = take and k.delay or 0
 		local limit = k.limit or k.base == bucket and k.s or k.p
-		if k.penalty and (k.count or k.limit) then
+		local count = k.count or 0
+		if k.most and k.penalty then
+			return pack_bytes('<ddddddddd', k.wait, remaining, next,
+				full, delay, limit, count, take and k.r or 0,
+				k.left)
+		elseif k.most then
 			return pack_bytes('<dddddddd', k.wait, remaining, next,
-				full, delay, limit, k.count or 0, k.left)
+				full, delay, limit, count, take and k.r or 0)
+		elseif k.penalty and (k.count or k.limit) then
+			return pack_bytes('<dddddddd', k.wait, remaining, next,
+				full, delay, limit, count, k.left)
 		elseif k.penalty then
 			return pack_bytes('<ddddd', k.wait, remaining, next,
 				full, k.left)

@@ -13,6 +13,7 @@
 #define KIND_OBSERVE 16U
 #define KIND_OWN     32U
 #define KIND_PENALTY 64U
+#define KIND_LEASE   128U
 /* Of a request: its checks, its keys, and its bytes in two. */
 #define HEADER_SIZE 4
 
@@ -181,11 +182,13 @@ put_check(struct buf *b, struct buf *keys, const struct store_check *check,
 {
 	const struct check *c = &check->check;
 	bool penalty = c->penalty_us > 0 && !settles;
+	bool lease = c->most > c->cost && !settles;
 	bool own = check->own_key.p != NULL;
 
 	buf_add_char(b,
 	    (char)(law_of(c) + (c->observe ? KIND_OBSERVE : 0) +
-		(own ? KIND_OWN : 0) + (penalty ? KIND_PENALTY : 0)));
+		(own ? KIND_OWN : 0) + (penalty ? KIND_PENALTY : 0) +
+		(lease ? KIND_LEASE : 0)));
 	put_law(b, check, settles);
 	put_key(keys, check->key, STR_NONE);
 	if (own) {
@@ -197,6 +200,8 @@ put_check(struct buf *b, struct buf *keys, const struct store_check *check,
 		put_double(b, c->penalty_us);
 		put_key(keys, check->key, STR(":p"));
 	}
+	if (lease)
+		put_double(b, c->most);
 	return 1 + (own ? 1U : 0U) + (penalty ? 1U : 0U);
 }
 
@@ -284,21 +289,31 @@ redis_script_read_begin(
 	return now.len == 8 && get_double(now.p, &r->now_us);
 }
 
-/* Four figures, or six or seven, and one more of a penalty: 5 or 8. */
+/* Without that of a penalty. */
 static bool
-get_figures(struct str figures, bool penalty, int64_t value[8])
+is_number_of_figures(size_t n, bool lease)
 {
-	size_t n = figures.len / 8;
-	size_t last = n - 1;
+	return lease ? n == 8 : n == 4 || n == 6 || n == 7;
+}
+
+/*
+ * Four figures, six or seven, or eight of a lease, and one more of a penalty;
+ * four alone where the key holds something else.
+ */
+static bool
+get_figures(struct str figures, const struct redis_script_bounds *bounds,
+    int64_t value[9])
+{
+	size_t all = figures.len / 8;
+	size_t n = all > 4 && bounds->penalty_us > 0 ? all - 1 : all;
 
 	if (figures.len % 8 != 0 ||
-	    (penalty ? n != 5 && n != 8 : n != 4 && n != 6 && n != 7))
+	    (all != 4 && !is_number_of_figures(n, bounds->taken > 0)))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!get_double(figures.p + 8 * i,
-			&value[penalty && i == last ? 7 : i]))
+		if (!get_double(figures.p + 8 * i, &value[i]))
 			return false;
-	return true;
+	return n == all || get_double(figures.p + 8 * n, &value[8]);
 }
 
 struct redis_script_bounds
@@ -310,6 +325,7 @@ redis_script_bounds_of(const struct check *check)
 		    ? check->delay_max_us
 		    : 0,
 		.penalty_us = check->penalty_us,
+		.taken = check->most > check->cost ? check->most : 0,
 	};
 }
 
@@ -317,15 +333,16 @@ static bool
 read_verdict(struct str figures, const struct redis_script_bounds *bounds,
     struct verdict *v, const char **reason)
 {
-	int64_t value[8] = { 0, 0, 0, 0, 0, bounds->limit, 0, 0 };
+	int64_t value[9] = { 0, 0, 0, 0, 0, bounds->limit, 0, 0, 0 };
 
-	if (!get_figures(figures, bounds->penalty_us > 0, value))
+	if (!get_figures(figures, bounds, value))
 		return false;
 	/* What our scripts never say, whoever answers in their place. */
 	if (value[1] < 0 || value[1] > value[5] || value[2] < 0 ||
 	    value[3] < 0 || value[4] < 0 || value[4] > bounds->delay_us ||
 	    value[0] < WAIT_NO_STATE || value[6] < 0 || value[7] < 0 ||
-	    value[7] > bounds->penalty_us)
+	    value[7] > bounds->taken || value[8] < 0 ||
+	    value[8] > bounds->penalty_us)
 		return false;
 	*v = (struct verdict){
 		.kind = value[0] == 0 ? VERDICT_ALLOWED : VERDICT_REFUSED,
@@ -336,7 +353,8 @@ read_verdict(struct str figures, const struct redis_script_bounds *bounds,
 		.delay_us = value[4],
 		.limit = value[5],
 		.own_count = value[6],
-		.penalty_us = value[7],
+		.taken = value[7],
+		.penalty_us = value[8],
 	};
 	if (value[0] == WAIT_NO_STATE) {
 		v->kind = VERDICT_ERROR;

@@ -52,6 +52,7 @@ struct redis_script_bounds {
 	int64_t limit; /* where the reply names none */
 	int64_t delay_us;
 	int64_t penalty_us; /* 0: there is none, and no figure of it */
+	int64_t taken;      /* 0: it is no lease, and no figure of it */
 };
 
 struct redis_script_bounds redis_script_bounds_of(const struct check *check);

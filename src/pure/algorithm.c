@@ -146,6 +146,17 @@ wait_of(const struct law *law, const struct check *c, const struct standing *at)
 	return law->wait(c, at, c->cost);
 }
 
+/* A lease takes more than the cost, as far as it remains. */
+static int64_t
+leased_units(
+    const struct law *law, const struct check *c, const struct standing *at)
+{
+	struct verdict v;
+
+	law->figures(c, at, &v);
+	return law_max(c->cost, law_min(c->most, v.remaining));
+}
+
 void
 algorithm_check(const struct check *check, const struct state *state,
     int64_t now_us, struct verdict *verdict, struct state *after,
@@ -170,7 +181,10 @@ algorithm_check(const struct check *check, const struct state *state,
 	};
 	if (retry_us == 0 && check->cost > 0) {
 		verdict->delay_us = at.delay_us;
-		law->take(&at, check->cost);
+		if (check->most > check->cost)
+			verdict->taken = leased_units(law, check, &at);
+		law->take(
+		    &at, verdict->taken > 0 ? verdict->taken : check->cost);
 		standing_keep(check, &at, after);
 	}
 	*end_us = law_max(law->end(check, &at), now_us + left_us);

@@ -33,6 +33,11 @@ struct check {
 	int64_t period_us; /* > 0; whole milliseconds */
 	int64_t burst;     /* token_bucket, leaky_bucket: B >= 1 */
 	int64_t cost;      /* >= 0 */
+	/*
+	 * A lease: where the cost passes, up to so many units are taken, as
+	 * far as they remain; at most the cost: the cost alone.
+	 */
+	int64_t most;
 	int64_t offset_us; /* of the window; 0 for epoch and first.
 	                      sliding_window: whole milliseconds */
 	bool observe;      /* counted as if alone, refuses nothing */
@@ -79,6 +84,7 @@ struct verdict {
 	int64_t delay_us;   /* leaky_bucket, allowed: waits so long first */
 	int64_t own_count;  /* the key's own, in the place of N; 0: none */
 	int64_t penalty_us; /* what is left of it, one that begins now too */
+	int64_t taken;      /* of a lease: units, the cost too; else 0 */
 };
 
 #endif

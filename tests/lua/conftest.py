@@ -16,6 +16,7 @@ SLIDING, FIXED, BUCKET, LOG, LEAKY, SLOTS = range(6)
 SPREAD, EPOCH, FIRST, CALENDAR = range(4)
 WIDE_CALENDAR = 6  # as the scripts number it
 KIND_FIRST, KIND_OBSERVE, KIND_OWN, KIND_PENALTY = 8, 16, 32, 64
+KIND_LEASE = 128
 NEVER, NO_STATE = -1, -2
 
 # Another clock: an argument. What is kept outlives the test, as the server's
@@ -60,11 +61,11 @@ def gcd(a, b):
 def record(
     algorithm, count, period_us, burst=None, cost=1, offset_us=0,
     align=SPREAD, observe=False, boundaries=None, delay_us=0, slot=b"",
-    penalty_us=0, own_at=None,
+    penalty_us=0, own_at=None, most=0,
 ):
     """
     A check; delay_us: the longest. own_at: the key may have its own counts,
-    of which this is the check's.
+    of which this is the check's. most: a lease, if it is above the cost.
     """
     kind, more = algorithm, b""
     if algorithm in (BUCKET, LEAKY):
@@ -90,6 +91,9 @@ def record(
     if penalty_us:
         kind += KIND_PENALTY
         more += struct.pack("<d", penalty_us)
+    if most > cost >= 0:
+        kind += KIND_LEASE
+        more += struct.pack("<d", most)
     kind += KIND_OBSERVE * observe
     return struct.pack("<Bdddd", kind, *four) + more
 
@@ -162,28 +166,46 @@ class Script:
         return by_request(reply, args[0])
 
 
-def without_penalty(figures):
-    if len(figures) == 8 * 5:
-        return figures[: 8 * 4]
-    if len(figures) == 8 * 8:
-        return figures[: 8 * (7 if any(figures[48:56]) else 6)]
+def kinds(records):
+    """The kinds of a request's checks."""
+    found = []
+    while records:
+        kind, size = records[0], 33
+        size += {LEAKY: 8, WIDE_CALENDAR: 16}.get(kind % KIND_FIRST, 0)
+        if kind % KIND_FIRST == SLOTS:
+            size += 1 + records[33]
+        size += 9 * bool(kind & KIND_OWN)
+        size += 8 * bool(kind & KIND_PENALTY) + 8 * bool(kind & KIND_LEASE)
+        found.append(kind)
+        records = records[size:]
+    return found
+
+
+def without_penalty(figures, kind):
+    if not kind & KIND_PENALTY or len(figures) == 8 * 4:
+        return figures
+    figures = figures[:-8]
+    if not kind & KIND_LEASE and len(figures) == 8 * 7 and not any(
+            figures[48:]):
+        return figures[:48]
     return figures
 
 
 def by_request(reply, argument):
     """
-    [now, request, ...], each an error or 4 (6, 7) numbers a check; what is left
-    of a penalty (test_laws has an eye on it) is dropped.
+    [now, request, ...], each an error or 4 (6 to 8) numbers a check; what is
+    left of a penalty (test_laws has an eye on it) is dropped.
     """
     parts, at = [int(struct.unpack("<d", reply[0])[0])], 1
     while argument:
         n, _, size = struct.unpack("<BBH", argument[:4])
-        argument = argument[4 + size :]
+        asked, argument = argument[4 : 4 + size], argument[4 + size :]
         if isinstance(reply[at], Exception):
             parts.append(reply[at])
             at += 1
             continue
-        figures = b"".join(map(without_penalty, reply[at : at + n]))
+        figures = b"".join(
+            map(without_penalty, reply[at : at + n], kinds(asked)))
         part = struct.unpack("<%dd" % (len(figures) // 8), figures)
         assert all(x == int(x) for x in part)
         parts.append([int(x) for x in part])

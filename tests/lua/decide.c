@@ -4,12 +4,13 @@
  *
  *	new                     forget the state
  *	check CHECK NOW         a line: wait remaining next full (of a
- *	                        leaky bucket: delay limit) STATE
+ *	                        leaky bucket and a lease: delay limit; of a
+ *	                        lease: 0, what was taken) STATE
  *	refund CHECK TAKEN NOW  a line: STATE
  *	charge CHECK TAKEN NOW  a line: cut STATE
  *
  * CHECK: algorithm align count period_us burst cost offset_us, four
- *	boundaries, delay_max_us full_us penalty_us
+ *	boundaries, delay_max_us full_us penalty_us most
  * STATE: exists a b c (nothing of what Redis keeps as a set) penalty_us
  */
 #include <inttypes.h>
@@ -47,6 +48,7 @@ next_check(void)
 	c.delay_max_us = next_number();
 	c.full_us = next_number();
 	c.penalty_us = next_number();
+	c.most = next_number();
 	return c;
 }
 
@@ -76,8 +78,10 @@ check(struct state *s)
 		exit(1);
 	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ", v.retry_us,
 	    v.remaining, v.next_us, v.full_us);
-	if (c.algorithm == ALGORITHM_LEAKY_BUCKET)
+	if (c.algorithm == ALGORITHM_LEAKY_BUCKET || c.most > c.cost)
 		printf("%" PRId64 " %" PRId64 " ", v.delay_us, v.limit);
+	if (c.most > c.cost)
+		printf("0 %" PRId64 " ", v.taken);
 	print_state(&c, s);
 }
 

@@ -152,6 +152,7 @@ asked(struct trace *t, const struct store_question *q,
 		       " %" PRId64 " %" PRId64 " %" PRId64,
 		    v->retry_us, v->remaining, v->next_us, v->full_us,
 		    v->delay_us, v->limit, v->penalty_us);
+		printf(" %" PRId64, v->taken);
 	}
 	printf("\n");
 }

@@ -14,7 +14,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import ROOT, Script
+from conftest import KIND_LEASE, KIND_PENALTY, ROOT, Script, kinds
 
 BUILD = pathlib.Path(os.environ.get("SLUICE", ROOT / "build/sluice")).parent
 LAWS = BUILD / "tests/lua/laws"
@@ -108,18 +108,24 @@ class Replay:
         self.wanted = []
 
 
+def kinds_in(line):
+    """Of the checks that the line asks for."""
+    return kinds(bytes.fromhex(line.split()[2].decode())[4:])
+
+
 def compare(line, want, reply):
     now, *checks = reply
     assert struct.unpack("<d", now) == (int(line.split()[1]),), line
-    assert len(want) == 7 * len(checks), line
-    for i, figures in enumerate(checks):
+    assert len(want) == 8 * len(checks), line
+    for i, (figures, kind) in enumerate(zip(checks, kinds_in(line))):
         assert not isinstance(figures, Exception), (line, figures)
         got = list(struct.unpack("<%dd" % (len(figures) // 8), figures))
-        expected = want[7 * i : 7 * i + 7]
-        left = got.pop() if len(got) in (5, 8) else 0
+        expected = want[8 * i : 8 * i + 8]
+        left = got.pop() if kind & KIND_PENALTY else 0
+        taken = got.pop() if kind & KIND_LEASE else 0
         if len(got) == 4:
             got += [0, expected[5]]
-        got[6:] = [left]
+        got[6:] = [left, taken]
         assert got == expected, (line, i)
 
 

@@ -62,7 +62,7 @@ class History:
         boundaries = [0] * 4
         self.lines.append(" ".join(str(x) for x in [
             what, self.algorithm, SPREAD, self.count, self.period, self.burst,
-            units, 0, *boundaries, FOREVER, full, 0, *times]) + "\n")
+            units, 0, *boundaries, FOREVER, full, 0, 0, *times]) + "\n")
 
     def record(self, units):
         return record(self.algorithm, self.count, self.period, self.burst,

@@ -19,7 +19,7 @@ PERIODS = [1000, 7000, 10**6, 6 * 10**7, 3599999 * 1000, 7 * 86400 * 10**6,
 # As decide.c takes it; slot: of the scripts alone.
 Check = namedtuple(
     "Check", "algorithm align count period burst cost offset b0 b1 b2 b3 "
-    "delay_max full penalty slot"
+    "delay_max full penalty most slot"
 )
 Step = namedtuple("Step", "what check taken now")
 
@@ -109,9 +109,15 @@ class Trace:
         c = Check(
             self.algorithm, self.align, self.count, self.period, self.burst,
             self.draw_cost(), self.offset, *self.boundaries, self.delay_max,
-            self.draw_full(), self.penalty, b"",
+            self.draw_full(), self.penalty, 0, b"",
         )
-        return c._replace(**more)
+        return c._replace(most=self.draw_most(c.cost), **more)
+
+    def draw_most(self, cost):
+        r = self.r
+        if self.algorithm not in (SLIDING, FIXED, BUCKET):
+            return 0
+        return r.choice([0, 0, cost + 1, r.randint(1, 16), self.count])
 
     def slot_step(self, i):
         """A slot is only given back by who has it."""
@@ -154,6 +160,7 @@ def as_record(c, settles=0):
         (settles or 1) * min(c.cost, 2**53), c.offset, c.align,
         boundaries=c[7:11], delay_us=c.delay_max, slot=c.slot,
         penalty_us=0 if settles else c.penalty,
+        most=0 if settles else c.most,
     )
 
 

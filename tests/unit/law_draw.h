@@ -248,6 +248,28 @@ law_draw_cost(uint64_t *lot, const struct law_limit *l)
 	}
 }
 
+/* A lease; 0: none. */
+static int64_t
+law_draw_most(uint64_t *lot, const struct law_limit *l)
+{
+	const struct check *c = &l->check;
+
+	if (c->algorithm != ALGORITHM_FIXED_WINDOW &&
+	    c->algorithm != ALGORITHM_SLIDING_WINDOW &&
+	    c->algorithm != ALGORITHM_TOKEN_BUCKET)
+		return 0;
+	switch (law_draw(lot, 0, 7)) {
+	case 0:
+		return law_draw(lot, 1, 16);
+	case 1:
+		return l->verdict.remaining;
+	case 2:
+		return law_one_in(lot, 8) ? LAW_MAX : 16;
+	default:
+		return 0;
+	}
+}
+
 /* How far the clock goes from here. */
 static int64_t
 law_draw_step(uint64_t *lot, const struct law_limit *l)

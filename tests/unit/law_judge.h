@@ -75,4 +75,21 @@ oracle_judge_figures(const struct check *c, const struct oracle *o,
 	return NULL;
 }
 
+/* NULL, or what is wrong with what a lease took; before it is taken. */
+static const char *
+oracle_judge_taken(const struct check *c, const struct oracle *o,
+    int64_t now_us, bool taken, const struct verdict *v)
+{
+	if (!taken || c->most <= c->cost)
+		return v->taken == 0 ? NULL : "lease: took what it is not to";
+	if (v->taken < c->cost || v->taken > c->most)
+		return "lease: taken: out of bounds";
+	if (!oracle_has_left(c, o, now_us, 0, v->taken))
+		return "lease: took what was not left";
+	if (v->taken < c->most &&
+	    oracle_has_left(c, o, now_us, 0, v->taken + 1))
+		return "lease: left some that it could take";
+	return NULL;
+}
+
 #endif

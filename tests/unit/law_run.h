@@ -53,6 +53,7 @@ draw_question(struct trace *t)
 		if (l->changes && law_one_in(&t->lot, 10))
 			law_draw_rate(&t->lot, l);
 		l->check.cost = law_draw_cost(&t->lot, l);
+		l->check.most = law_draw_most(&t->lot, l);
 	}
 }
 

@@ -198,6 +198,9 @@ judge_decisions(struct trace *t, const struct store_answer *a,
 		trace_fail(t, i,
 		    judge_decision(
 			l, t->now_us, allows[i], taken[i], &l->verdict));
+		trace_fail(t, i,
+		    oracle_judge_taken(&l->check, &l->oracle, t->now_us,
+			taken[i], &l->verdict));
 	}
 }
 
@@ -205,8 +208,11 @@ static void
 take(struct trace *t, size_t i, struct str slot)
 {
 	struct law_limit *l = &t->limit[i];
+	struct check check = l->check;
 
-	oracle_take(&l->check, &l->oracle, t->now_us);
+	if (l->verdict.taken > 0)
+		check.cost = t->question[i].check.cost = l->verdict.taken;
+	oracle_take(&check, &l->oracle, t->now_us);
 	l->gone_us =
 	    oracle_end_us(&l->check, &l->oracle, t->now_us, l->verdict.full_us);
 	if (trace_is_slots(l))
