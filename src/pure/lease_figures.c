@@ -1,0 +1,53 @@
+#include "pure/lease_figures.h"
+
+#include "pure/algorithm.h"
+#include "pure/law.h"
+
+/*
+ * A sliding window in which nothing has been before this bucket: one unit
+ * more is there when the bucket, which has become the one before, has faded
+ * so far (see sliding_wait). With fewer units in it that is later than it was
+ * said to be. Else the bucket before is what fades, as was said.
+ */
+static int64_t
+sliding_next(const struct check *c, const struct verdict *then, int64_t unspent)
+{
+	int64_t width = c->period_us / 1000;
+	int64_t used = then->limit - then->remaining - unspent;
+
+	if (then->full_us - then->next_us >= c->period_us || used <= 0)
+		return then->next_us;
+	return then->full_us - (used - 1) * width / used * 1000;
+}
+
+static int64_t
+bucket_full(const struct check *c, const struct verdict *then, int64_t unspent)
+{
+	int64_t count = then->own_count > 0 ? then->own_count : c->count;
+	int64_t r, p;
+
+	algorithm_lowest_terms(count, c->period_us, &r, &p);
+	return then->full_us - unspent * p / r;
+}
+
+void
+lease_figures(const struct check *check, const struct verdict *then,
+    int64_t unspent, int64_t age_us, struct verdict *now)
+{
+	int64_t next_us = then->next_us, full_us = then->full_us;
+
+	if (check->algorithm == ALGORITHM_SLIDING_WINDOW)
+		next_us = sliding_next(check, then, unspent);
+	if (check->algorithm == ALGORITHM_TOKEN_BUCKET)
+		full_us = bucket_full(check, then, unspent);
+	*now = *then;
+	now->taken = 0;
+	now->remaining = law_min(then->remaining + unspent, then->limit);
+	now->next_us = 0;
+	now->full_us = 0;
+	if (now->remaining == now->limit)
+		return;
+	/* Less than all is there, so something is still to come. */
+	now->next_us = law_max(1, next_us - age_us);
+	now->full_us = law_max(now->next_us, full_us - age_us);
+}
