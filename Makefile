@@ -111,6 +111,9 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(ROOMS) $(BUILD)/flags | deps-unit
 
 # The store in memory has its time from these.
 $(LAWS): LDFLAGS += -Wl,--wrap=clock_steady_us
+# Its clocks are its own.
+$(BUILD)/tests/unit/test_lease: LDFLAGS += -Wl,--wrap=clock_mono_us \
+	-Wl,--wrap=clock_steady_us
 # It sets the system's clock.
 $(BUILD)/tests/unit/test_decision: LDFLAGS += -Wl,--wrap=clock_real_us
 

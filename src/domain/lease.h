@@ -1,0 +1,58 @@
+/*
+ * lease: units taken from a count ahead, in one trip to the store, and spent
+ * without any. What a lease is allowed to be stands in lease.c.
+ *
+ * Any thread. No lock is held while a store is asked.
+ */
+#ifndef SLUICE_LEASE_H
+#define SLUICE_LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "domain/store.h"
+
+struct leases;
+
+/* What a decision has to know of a check that a lease was asked for. */
+struct lease_unit {
+	uint64_t id;      /* the lease its units are of; 0: of none */
+	int64_t taken_us; /* when they were taken, on the store's clock */
+	int64_t full_us;  /* of the verdict then: what a refund has to know */
+	int64_t age_us;   /* how old the figures are */
+};
+
+/* NULL: no memory. */
+struct leases *leases_new(void);
+/* What has not been given back is lost until its window ends. */
+void leases_free(struct leases *l);
+/* Gets leases_maintain called at once. Before any is taken. */
+void leases_set_waker(
+    struct leases *l, void (*wake)(void *context), void *context);
+
+/*
+ * As store->ops->ask, of a question whose checks all enforce and may all be
+ * leased, up to size[i] units each. What there is of leases is spent; the
+ * rest goes to the store as one question. If that refuses, nothing is spent.
+ * If the store is out, what was spent stands, and the other verdicts are
+ * VERDICT_ERROR.
+ */
+void lease_ask(struct leases *l, struct store *store,
+    const struct store_question *q, const int64_t *size,
+    struct store_answer *answer, struct lease_unit *unit);
+/*
+ * The check's cost goes back to the lease it came from. False: that one has
+ * ended, and the store is to be told.
+ */
+bool lease_put_back(
+    struct leases *l, const struct store_check *check, uint64_t id);
+
+/*
+ * Gives back what was not spent in time, or by nobody for a while. On the
+ * maintenance thread; returns the clock_mono_us time of its next call.
+ */
+int64_t leases_maintain(struct leases *l, struct store *store);
+/* Gives all of them back: when the configuration changes, and at the end. */
+void leases_return(struct leases *l, struct store *store);
+
+#endif

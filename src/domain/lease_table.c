@@ -1,0 +1,182 @@
+#include "domain/lease_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "pure/siphash.h"
+
+void
+lease_table_init(struct lease_table *t)
+{
+	atomic_init(&t->count, 0);
+	if (getrandom(t->secret, sizeof(t->secret), GRND_NONBLOCK) !=
+	    (ssize_t)sizeof(t->secret))
+		t->secret[0] = (uint64_t)clock_real_us();
+	for (size_t i = 0; i < LEASE_SHARDS; i++)
+		pthread_mutex_init(&t->shard[i].lock, NULL);
+}
+
+void
+lease_table_release(struct lease_table *t)
+{
+	for (size_t i = 0; i < LEASE_SHARDS; i++) {
+		struct lease_shard *s = &t->shard[i];
+
+		for (size_t k = 0; k < LEASE_CHAINS; k++)
+			while (s->chain[k] != NULL)
+				lease_table_remove(t, s->chain[k]);
+		pthread_mutex_destroy(&s->lock);
+	}
+}
+
+uint64_t
+lease_table_hash(const struct lease_table *t, struct str key)
+{
+	return siphash(t->secret, key);
+}
+
+struct lease_shard *
+lease_table_lock(struct lease_table *t, uint64_t hash)
+{
+	struct lease_shard *s = &t->shard[(hash >> 32) % LEASE_SHARDS];
+
+	pthread_mutex_lock(&s->lock);
+	return s;
+}
+
+void
+lease_table_unlock(struct lease_shard *s)
+{
+	pthread_mutex_unlock(&s->lock);
+}
+
+static struct lease *
+first_of(const struct lease_shard *s, uint64_t hash)
+{
+	return s->chain[hash % LEASE_CHAINS];
+}
+
+static bool
+is_of(const struct lease *lease, const struct store_check *check)
+{
+	const struct check *a = &lease->check.check, *b = &check->check;
+
+	return a->count == b->count && a->burst == b->burst &&
+	    a->align == b->align && a->penalty_us == b->penalty_us &&
+	    str_eq(lease->check.own_key, check->own_key) &&
+	    str_eq(lease->check.key, check->key);
+}
+
+struct lease *
+lease_table_find(
+    const struct lease_shard *s, uint64_t hash, const struct store_check *check)
+{
+	struct lease *lease = first_of(s, hash);
+
+	while (lease != NULL && (lease->hash != hash || !is_of(lease, check)))
+		lease = lease->next;
+	return lease;
+}
+
+struct lease *
+lease_table_find_id(const struct lease_shard *s, uint64_t hash, uint64_t id)
+{
+	struct lease *lease = first_of(s, hash);
+
+	while (lease != NULL && lease->id != id)
+		lease = lease->next;
+	return lease;
+}
+
+struct lease *
+lease_table_add(struct lease_table *t, struct lease_shard *s, uint64_t hash,
+    const struct store_check *check)
+{
+	struct str key = check->key, own = check->own_key;
+	struct lease *lease;
+
+	if (key.len + own.len > LEASE_TEXT_MAX ||
+	    atomic_load(&t->count) >= LEASE_MAX)
+		return NULL;
+	lease = calloc(1, sizeof(*lease) + key.len + own.len);
+	if (lease == NULL)
+		return NULL;
+	lease->hash = hash;
+	lease->check = *check;
+	lease->check.key.p = memcpy(lease->text, key.p, key.len);
+	if (own.p != NULL)
+		lease->check.own_key.p =
+		    memcpy(lease->text + key.len, own.p, own.len);
+	lease->shard = s;
+	lease->next = first_of(s, hash);
+	s->chain[hash % LEASE_CHAINS] = lease;
+	s->n++;
+	atomic_fetch_add(&t->count, 1);
+	return lease;
+}
+
+static void
+unlink_at(struct lease_table *t, struct lease_shard *s, struct lease **at)
+{
+	*at = (*at)->next;
+	s->n--;
+	atomic_fetch_sub(&t->count, 1);
+}
+
+void
+lease_table_remove(struct lease_table *t, struct lease *lease)
+{
+	struct lease_shard *s = lease->shard;
+	struct lease **at = &s->chain[lease->hash % LEASE_CHAINS];
+
+	while (*at != lease)
+		at = &(*at)->next;
+	unlink_at(t, s, at);
+	free(lease);
+}
+
+static void
+take_out_of(struct lease_table *t, struct lease_shard *s,
+    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us,
+    struct lease **out)
+{
+	for (size_t i = 0; i < LEASE_CHAINS && s->n > 0; i++) {
+		struct lease **at = &s->chain[i];
+
+		while (*at != NULL) {
+			struct lease *lease = *at;
+
+			if (lease->id == 0 || !is_due(lease, now_us)) {
+				at = &lease->next;
+				continue;
+			}
+			unlink_at(t, s, at);
+			lease->next = *out;
+			*out = lease;
+		}
+	}
+}
+
+struct lease *
+lease_table_take_out(struct lease_table *t,
+    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us)
+{
+	struct lease *out = NULL;
+
+	for (size_t i = 0; i < LEASE_SHARDS; i++) {
+		struct lease_shard *s = &t->shard[i];
+
+		pthread_mutex_lock(&s->lock);
+		take_out_of(t, s, is_due, now_us, &out);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return out;
+}
+
+size_t
+lease_table_count(const struct lease_table *t)
+{
+	return atomic_load(&t->count);
+}

@@ -1,0 +1,80 @@
+/*
+ * lease_table: the leases of a process, by the count they are of.
+ *
+ * Any thread, by the lock of a shard. A count is a key by its N and burst:
+ * who has other ones (a tier's, or those of a configuration before) has
+ * leases of its own. Bounded: without room there is no new lease.
+ */
+#ifndef SLUICE_LEASE_TABLE_H
+#define SLUICE_LEASE_TABLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "domain/store.h"
+
+#define LEASE_SHARDS   16
+#define LEASE_CHAINS   512
+#define LEASE_MAX      65536
+#define LEASE_TEXT_MAX 1024
+
+struct lease {
+	struct lease *next; /* of its chain, or of what was taken out */
+	struct lease_shard *shard;
+	uint64_t hash;
+	/* 0: a thread is asking for it, and it is that thread's alone. */
+	uint64_t id;
+	int64_t units; /* not spent */
+	/* By clock_mono_us; sure to be within its window and its time. */
+	int64_t spend_until_us;
+	int64_t gone_us; /* by then the window of its units is over */
+	int64_t used_us;
+	int64_t told_us;  /* when the verdict was there */
+	int64_t taken_us; /* on the store's clock */
+	struct verdict verdict;
+	struct store_check check; /* a copy of its own */
+	char text[];
+};
+
+struct lease_shard {
+	pthread_mutex_t lock;
+	size_t n;
+	struct lease *chain[LEASE_CHAINS];
+};
+
+struct lease_table {
+	uint64_t secret[2];
+	_Atomic size_t count;
+	struct lease_shard shard[LEASE_SHARDS];
+};
+
+void lease_table_init(struct lease_table *t);
+void lease_table_release(struct lease_table *t);
+
+uint64_t lease_table_hash(const struct lease_table *t, struct str key);
+/* Locked, until lease_table_unlock. */
+struct lease_shard *lease_table_lock(struct lease_table *t, uint64_t hash);
+void lease_table_unlock(struct lease_shard *s);
+
+/* With the lock: the newest; NULL: none. */
+struct lease *lease_table_find(const struct lease_shard *s, uint64_t hash,
+    const struct store_check *check);
+struct lease *lease_table_find_id(
+    const struct lease_shard *s, uint64_t hash, uint64_t id);
+/* With the lock: a new one, being taken. NULL: no room, or no memory. */
+struct lease *lease_table_add(struct lease_table *t, struct lease_shard *s,
+    uint64_t hash, const struct store_check *check);
+/* With the lock: unlinks and frees. */
+void lease_table_remove(struct lease_table *t, struct lease *lease);
+/*
+ * Without a lock: unlinks those for which is_due says so; never one that is
+ * being taken. They are the caller's, to be freed one by one.
+ */
+struct lease *lease_table_take_out(struct lease_table *t,
+    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us);
+size_t lease_table_count(const struct lease_table *t);
+
+#endif

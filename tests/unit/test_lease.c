@@ -1,0 +1,789 @@
+/*
+ * Leases of several gateways on one store, by clocks that are variables:
+ * what is admitted, held against the limit.
+ */
+#include "domain/lease.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "domain/store_memory.h"
+#include "draw.h"
+
+#define SPAN_US  200000
+#define GATEWAYS 4
+#define SIZE     16
+#define HOUR_US  INT64_C(3600000000)
+/* The store's clock, when the gateways' is 0. */
+#define STORE_US INT64_C(1790000000123456)
+#define ADMITTED 4096
+
+static _Atomic int64_t clock_us = HOUR_US;
+
+int64_t __wrap_clock_mono_us(void);
+int64_t __wrap_clock_steady_us(void);
+
+int64_t
+__wrap_clock_mono_us(void)
+{
+	return atomic_load(&clock_us);
+}
+
+int64_t
+__wrap_clock_steady_us(void)
+{
+	return STORE_US + atomic_load(&clock_us);
+}
+
+static unsigned seed;
+
+static int64_t
+draw(int64_t low, int64_t high)
+{
+	return low + (int64_t)draw_below(&seed, (size_t)(high - low + 1));
+}
+
+/* A store behind trips that take some time, or that is out. */
+struct distant {
+	struct store store;
+	struct store *counts;
+	bool slow;
+	bool out;
+	_Atomic unsigned asked;
+	_Atomic unsigned settled; /* calls */
+	_Atomic int64_t taken_us; /* the last answer's */
+	/* Whose leases are given back while it is asked; NULL: none. */
+	struct leases *ending;
+};
+
+static void
+pass_time(const struct distant *d)
+{
+	if (d->slow)
+		atomic_fetch_add(&clock_us, draw(0, 3000));
+}
+
+static void
+distant_ask(struct store *store, const struct store_question *q,
+    struct store_answer *answer)
+{
+	struct distant *d = (struct distant *)store;
+
+	atomic_fetch_add(&d->asked, 1);
+	if (d->out) {
+		answer->status = STORE_OUT;
+		answer->reason = "out";
+		answer->retry_us = 700000;
+		return;
+	}
+	pass_time(d);
+	d->counts->ops->ask(d->counts, q, answer);
+	atomic_store(&d->taken_us, answer->taken_us);
+	if (d->ending != NULL)
+		leases_return(d->ending, store);
+	pass_time(d);
+}
+
+static void
+distant_settle(struct store *store, const struct store_settlement *s, size_t n)
+{
+	struct distant *d = (struct distant *)store;
+
+	atomic_fetch_add(&d->settled, 1);
+	pass_time(d);
+	d->counts->ops->settle(d->counts, s, n);
+}
+
+static const struct store_ops distant_ops = {
+	.ask = distant_ask,
+	.settle = distant_settle,
+};
+
+static struct distant distant;
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	distant = (struct distant){
+		.store = { .ops = &distant_ops, .may_block = true },
+		.counts = store_memory_new(1000),
+	};
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	distant.counts->ops->free(distant.counts);
+	return 0;
+}
+
+static struct store_check
+check_of(const char *key, int64_t count)
+{
+	return (struct store_check){
+		.key = str_of(key),
+		.check = { .algorithm = ALGORITHM_FIXED_WINDOW,
+		    .align = ALIGN_FIRST,
+		    .count = count,
+		    .burst = count,
+		    .period_us = HOUR_US,
+		    .cost = 1 },
+	};
+}
+
+static struct verdict
+ask(struct leases *l, const struct store_check *c, struct lease_unit *unit)
+{
+	struct store_question q = { c, 1 };
+	int64_t size = SIZE;
+	struct store_answer a;
+
+	lease_ask(l, &distant.store, &q, &size, &a, unit);
+	assert_int_equal(a.status, STORE_ANSWERED);
+	return a.verdict[0];
+}
+
+static bool
+passes(struct leases *l, const struct store_check *c)
+{
+	struct lease_unit unit;
+
+	return ask(l, c, &unit).kind == VERDICT_ALLOWED;
+}
+
+/* What the store says that is left. */
+static int64_t
+left_of(struct store_check c)
+{
+	struct store_answer a;
+
+	c.check.cost = 0;
+	distant.counts->ops->ask(
+	    distant.counts, &(struct store_question){ &c, 1 }, &a);
+	return a.verdict[0].remaining;
+}
+
+static void
+test_one_trip_for_many(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 100);
+	struct lease_unit unit;
+	struct verdict v;
+
+	(void)state;
+	for (int i = 1; i <= 2 * SIZE; i++) {
+		v = ask(l, &c, &unit);
+		assert_int_equal(v.kind, VERDICT_ALLOWED);
+		assert_int_equal(v.limit, 100);
+		assert_int_equal(v.remaining, 100 - i);
+		assert_int_equal(v.taken, 0);
+		assert_true(unit.id != 0);
+	}
+	assert_int_equal(distant.asked, 2);
+	assert_int_equal(left_of(c), 100 - 2 * SIZE);
+	leases_free(l);
+}
+
+static void
+test_what_remains_and_then_none(void **state)
+{
+	struct leases *l = leases_new(), *other = leases_new();
+	struct store_check c = check_of("k", 20);
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		assert_true(passes(l, &c));
+	assert_int_equal(distant.asked, 2);
+	assert_false(passes(l, &c));
+	assert_false(passes(other, &c));
+	leases_free(l);
+	leases_free(other);
+}
+
+/* The last unit is no lease: there is none to give back. */
+static void
+test_a_cost_alone_leaves_no_lease(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 1);
+	struct lease_unit unit;
+
+	(void)state;
+	assert_int_equal(ask(l, &c, &unit).kind, VERDICT_ALLOWED);
+	assert_int_equal(unit.id, 0);
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c), 0);
+	leases_free(l);
+}
+
+static void
+test_given_back_when_idle_or_old(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 100);
+
+	(void)state;
+	assert_true(passes(l, &c));
+	assert_int_equal(left_of(c), 100 - SIZE);
+	clock_us += 60000;
+	leases_maintain(l, &distant.store);
+	assert_int_equal(left_of(c), 100 - SIZE);
+	clock_us += 60000;
+	leases_maintain(l, &distant.store);
+	assert_int_equal(left_of(c), 99);
+	/* Used all the time, but not for longer than its span. */
+	for (int i = 0; i < 4; i++) {
+		assert_true(passes(l, &c));
+		clock_us += 60000;
+		leases_maintain(l, &distant.store);
+	}
+	assert_int_equal(left_of(c), 95);
+	assert_int_equal(distant.asked, 2);
+	assert_int_equal(distant.settled, 2);
+	leases_free(l);
+}
+
+/* It is as full as if the rest had never been taken. */
+static void
+test_a_bucket_gets_its_tokens_back(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 100);
+
+	(void)state;
+	c.check.algorithm = ALGORITHM_TOKEN_BUCKET;
+	c.check.period_us = 1000000;
+	assert_true(passes(l, &c));
+	clock_us += 120000; /* 12 tokens, of which it has room for one */
+	leases_maintain(l, &distant.store);
+	assert_int_equal(left_of(c), 100);
+	leases_free(l);
+}
+
+static void
+test_nothing_is_spent_late(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 100);
+
+	(void)state;
+	assert_true(passes(l, &c));
+	clock_us += SPAN_US - 1;
+	assert_true(passes(l, &c));
+	assert_int_equal(distant.asked, 1);
+	clock_us++;
+	assert_true(passes(l, &c));
+	assert_int_equal(distant.asked, 2);
+	leases_maintain(l, &distant.store);
+	assert_int_equal(left_of(c), 100 - 2 - SIZE);
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c), 97);
+	leases_free(l);
+}
+
+static void
+test_a_lease_ends_with_its_window(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 100);
+	uint64_t expired = counter_get(COUNTER_lease_units_expired);
+
+	(void)state;
+	c.check.period_us = 100000;
+	assert_true(passes(l, &c));
+	clock_us += 99500;
+	assert_true(passes(l, &c));
+	assert_int_equal(distant.asked, 2);
+	clock_us += 500;
+	leases_maintain(l, &distant.store);
+	assert_int_equal(distant.settled, 0);
+	assert_int_equal(
+	    counter_get(COUNTER_lease_units_expired) - expired, 2 * (SIZE - 1));
+	assert_int_equal(left_of(c), 100);
+	leases_free(l);
+}
+
+/* Two keys: what one has is not spent where the other refuses. */
+static void
+test_all_or_nothing(void **state)
+{
+	struct leases *l = leases_new(), *other = leases_new();
+	struct store_check c[2] = { check_of("wide", 100),
+		check_of("narrow", 3) };
+	struct store_question q = { c, 2 };
+	int64_t size[2] = { SIZE, SIZE };
+	struct lease_unit unit[2];
+	struct store_answer a;
+
+	(void)state;
+	lease_ask(l, &distant.store, &q, size, &a, unit);
+	assert_int_equal(a.verdict[0].remaining, 99);
+	assert_int_equal(a.verdict[1].remaining, 2);
+	for (int i = 0; i < 2; i++)
+		lease_ask(l, &distant.store, &q, size, &a, unit);
+	assert_int_equal(distant.asked, 1);
+	lease_ask(l, &distant.store, &q, size, &a, unit);
+	assert_int_equal(distant.asked, 2);
+	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
+	assert_int_equal(a.verdict[0].remaining, 97);
+	assert_int_equal(a.verdict[1].kind, VERDICT_REFUSED);
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c[0]), 97);
+	/* Nor is anything taken of a key that has none yet. */
+	lease_ask(other, &distant.store, &q, size, &a, unit);
+	assert_int_equal(a.verdict[1].kind, VERDICT_REFUSED);
+	assert_int_equal(left_of(c[0]), 97);
+	leases_free(l);
+	leases_free(other);
+}
+
+/* What it came from has ended meanwhile: then it goes back to the store. */
+static void
+test_nothing_is_spent_of_a_lease_that_ended(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c[2] = { check_of("wide", 100),
+		check_of("narrow", 1) };
+	struct store_question q = { c, 2 };
+	int64_t size[2] = { SIZE, SIZE };
+	struct lease_unit unit[2];
+	struct store_answer a;
+
+	(void)state;
+	c[0].check.algorithm = ALGORITHM_TOKEN_BUCKET;
+	lease_ask(l, &distant.store, &q, size, &a, unit);
+	assert_int_equal(a.verdict[1].kind, VERDICT_ALLOWED);
+	clock_us += 70000;
+	distant.ending = l;
+	lease_ask(l, &distant.store, &q, size, &a, unit);
+	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
+	assert_int_equal(a.verdict[1].kind, VERDICT_REFUSED);
+	/* 1 of 100 an hour was taken: it is full then, and not before. */
+	clock_us += 35930000 - 1;
+	assert_int_equal(left_of(c[0]), 99);
+	clock_us++;
+	assert_int_equal(left_of(c[0]), 100);
+	leases_free(l);
+}
+
+/* What is left is too little: it goes back, and is in the next lease. */
+static void
+test_a_cost_above_what_is_left(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 100);
+
+	(void)state;
+	c.check.cost = 6;
+	for (int i = 0; i < 3; i++)
+		assert_true(passes(l, &c));
+	assert_int_equal(distant.asked, 2);
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c), 100 - 18);
+	c.check.cost = SIZE + 1; /* as if there were no leases */
+	assert_true(passes(l, &c));
+	assert_int_equal(left_of(c), 100 - 18 - SIZE - 1);
+	leases_free(l);
+}
+
+static void
+test_other_counts_have_other_leases(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check base = check_of("k", 100), gold = base;
+	struct lease_unit unit;
+
+	(void)state;
+	gold.check.count = 200;
+	assert_int_equal(ask(l, &base, &unit).remaining, 99);
+	assert_int_equal(ask(l, &gold, &unit).remaining, 200 - SIZE - 1);
+	gold.check.burst = 200;
+	assert_true(passes(l, &gold));
+	assert_int_equal(distant.asked, 3);
+	leases_free(l);
+}
+
+static void
+test_put_back(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 100);
+	struct lease_unit unit;
+
+	(void)state;
+	ask(l, &c, &unit);
+	assert_true(lease_put_back(l, &c, unit.id));
+	assert_int_equal(ask(l, &c, &unit).remaining, 99);
+	leases_return(l, &distant.store);
+	assert_false(lease_put_back(l, &c, unit.id));
+	assert_int_equal(left_of(c), 99);
+	leases_free(l);
+}
+
+/* They were taken: the store is not needed to spend them. */
+static void
+test_while_the_store_is_out(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c[2] = { check_of("k", 100), check_of("new", 100) };
+	struct store_question q = { c, 2 };
+	int64_t size[2] = { SIZE, SIZE };
+	struct lease_unit unit[2];
+	struct store_answer a;
+
+	(void)state;
+	assert_true(passes(l, &c[0]));
+	distant.out = true;
+	for (int i = 1; i < SIZE - 1; i++)
+		assert_true(passes(l, &c[0]));
+	lease_ask(l, &distant.store, &q, size, &a, unit);
+	assert_int_equal(a.status, STORE_ANSWERED);
+	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
+	assert_int_equal(a.verdict[1].kind, VERDICT_ERROR);
+	assert_int_equal(a.retry_us, 700000);
+	assert_string_equal(a.reason, "out");
+	assert_int_equal(ask(l, &c[0], unit).kind, VERDICT_ERROR);
+	leases_free(l);
+}
+
+/* A cost of 0 passes and takes nothing, whatever there is. */
+static void
+test_no_cost(void **state)
+{
+	struct leases *l = leases_new();
+	struct store_check c = check_of("k", 100), none = c;
+
+	(void)state;
+	none.check.cost = 0;
+	assert_true(passes(l, &none));
+	assert_int_equal(left_of(c), 100);
+	assert_true(passes(l, &c));
+	assert_true(passes(l, &none));
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c), 99);
+	leases_free(l);
+}
+
+/* More keys than one call settles, each once. */
+static void
+test_many_are_returned_together(void **state)
+{
+	struct leases *l = leases_new();
+	char key[300][16];
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		struct store_check c;
+
+		snprintf(key[i], sizeof(key[i]), "k%d", i);
+		c = check_of(key[i], 100);
+		assert_true(passes(l, &c));
+		clock_us += 10;
+	}
+	leases_return(l, &distant.store);
+	assert_int_equal(distant.settled, 10);
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(left_of(check_of(key[i], 100)), 99);
+	leases_free(l);
+}
+
+/* ---- drawn traces ------------------------------------------------ */
+
+struct trace {
+	struct store_check check;
+	struct leases *gateway[GATEWAYS];
+	size_t n;
+	int64_t at_us[ADMITTED]; /* when, on the store's clock */
+	int64_t units[ADMITTED];
+	int64_t taken_us[ADMITTED]; /* and when its units were taken */
+};
+
+static void
+draw_limit(struct trace *t)
+{
+	static const enum algorithm algorithms[] = { ALGORITHM_FIXED_WINDOW,
+		ALGORITHM_SLIDING_WINDOW, ALGORITHM_TOKEN_BUCKET };
+	static const int64_t ms[] = { 50, 300, 1000, 10000 };
+	struct check *c = &t->check.check;
+
+	t->check = check_of("k", draw(1, 200));
+	c->algorithm = algorithms[draw(0, 2)];
+	c->align = ALIGN_SPREAD;
+	c->period_us = ms[draw(0, 3)] * 1000;
+	c->burst = draw(1, 200);
+	c->offset_us = draw(0, c->period_us / 1000 - 1) * 1000;
+}
+
+static void
+trace_ask(struct trace *t, struct leases *l)
+{
+	unsigned trips = distant.asked;
+	struct lease_unit unit;
+	struct store_check c = t->check;
+
+	c.check.cost = draw(0, 9) == 0 ? 3 : 1;
+	if (ask(l, &c, &unit).kind != VERDICT_ALLOWED)
+		return;
+	t->taken_us[t->n] = unit.id != 0 ? unit.taken_us : distant.taken_us;
+	t->at_us[t->n] =
+	    distant.asked == trips ? STORE_US + clock_us : t->taken_us[t->n];
+	assert_true(t->at_us[t->n] - t->taken_us[t->n] < SPAN_US);
+	t->units[t->n++] = c.check.cost;
+}
+
+static int64_t
+floor_of(int64_t a, int64_t b)
+{
+	return a / b - (a % b < 0 ? 1 : 0);
+}
+
+/* Which window a moment is in. */
+static int64_t
+window_of(const struct check *c, int64_t at_us)
+{
+	return floor_of(at_us - c->offset_us, c->period_us);
+}
+
+/* No window has more than its limit, by when it was admitted. */
+static void
+judge_windows(const struct trace *t)
+{
+	const struct check *c = &t->check.check;
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (i == 0 ||
+		    window_of(c, t->at_us[i]) != window_of(c, t->at_us[i - 1]))
+			sum = 0;
+		sum += t->units[i];
+		assert_true(sum <= c->count);
+		assert_int_equal(
+		    window_of(c, t->at_us[i]), window_of(c, t->taken_us[i]));
+	}
+}
+
+/* In any interval no more than the bucket gives in that and SPAN_US. */
+static void
+judge_bucket(const struct trace *t)
+{
+	const struct check *c = &t->check.check;
+
+	for (size_t i = 0; i < t->n; i++) {
+		int64_t sum = 0;
+
+		for (size_t k = i; k < t->n; k++) {
+			int64_t time_us = t->at_us[k] - t->at_us[i] + SPAN_US;
+
+			sum += t->units[k];
+			assert_true((sum - c->burst) * c->period_us <=
+			    c->count * time_us);
+		}
+	}
+}
+
+/* Two buckets: in any interval of W and SPAN_US at most twice the limit. */
+static void
+judge_sliding(const struct trace *t)
+{
+	const struct check *c = &t->check.check;
+
+	for (size_t i = 0; i < t->n; i++) {
+		int64_t sum = 0;
+
+		for (size_t k = i; k < t->n &&
+		     t->at_us[k] - t->at_us[i] < c->period_us - SPAN_US;
+		     k++)
+			sum += t->units[k];
+		assert_true(sum <= 2 * c->count);
+	}
+}
+
+/* All is back: in the store is what was admitted, and no more. */
+static void
+judge_end(struct trace *t)
+{
+	const struct check *c = &t->check.check;
+	int64_t used = 0, now_us;
+
+	for (size_t i = 0; i < GATEWAYS; i++)
+		leases_return(t->gateway[i], &distant.store);
+	now_us = STORE_US + clock_us;
+	for (size_t i = 0; i < t->n; i++)
+		if (window_of(c, t->taken_us[i]) == window_of(c, now_us))
+			used += t->units[i];
+	if (c->algorithm == ALGORITHM_FIXED_WINDOW)
+		assert_int_equal(left_of(t->check), c->count - used);
+	clock_us += 2 * c->period_us + HOUR_US;
+	assert_int_equal(left_of(t->check),
+	    c->algorithm == ALGORITHM_TOKEN_BUCKET ? c->burst : c->count);
+}
+
+static void
+trace_judge(struct trace *t)
+{
+	switch (t->check.check.algorithm) {
+	case ALGORITHM_FIXED_WINDOW:
+		judge_windows(t);
+		break;
+	case ALGORITHM_TOKEN_BUCKET:
+		judge_bucket(t);
+		break;
+	case ALGORITHM_SLIDING_WINDOW:
+		judge_sliding(t);
+		break;
+	case ALGORITHM_SLIDING_LOG:
+	case ALGORITHM_LEAKY_BUCKET:
+	case ALGORITHM_CONCURRENCY:
+		fail();
+	}
+	judge_end(t);
+}
+
+static void
+trace_step(struct trace *t)
+{
+	static const int64_t steps_us[] = { 0, 0, 10, 1000, 20000, 250000 };
+	size_t at = (size_t)draw(0, draw(0, 1) * (GATEWAYS - 1));
+
+	clock_us += draw(0, steps_us[draw(0, 5)]);
+	for (size_t i = 0; i < GATEWAYS; i++)
+		if (draw(0, 3) > 0)
+			leases_maintain(t->gateway[i], &distant.store);
+	trace_ask(t, t->gateway[at]);
+}
+
+static void
+test_drawn_traces(void **state)
+{
+	static struct trace t;
+
+	distant.slow = true;
+	for (int round = 0; round < 600; round++) {
+		tear_down(state);
+		distant.counts = store_memory_new(1000);
+		memset(&t, 0, sizeof(t));
+		draw_limit(&t);
+		for (size_t i = 0; i < GATEWAYS; i++)
+			t.gateway[i] = leases_new();
+		for (int64_t i = draw(10, 600); i > 0; i--)
+			trace_step(&t);
+		trace_judge(&t);
+		for (size_t i = 0; i < GATEWAYS; i++)
+			leases_free(t.gateway[i]);
+	}
+}
+
+/* A gateway that is killed takes its units with it, and nobody gets more. */
+static void
+test_killed(void **state)
+{
+	struct leases *l[2] = { leases_new(), leases_new() };
+	struct store_check c = check_of("k", 40);
+	int admitted = 0;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		admitted += passes(l[0], &c);
+	leases_free(l[0]);
+	for (int i = 0; i < 60; i++) {
+		admitted += passes(l[1], &c);
+		clock_us += 10000;
+		leases_maintain(l[1], &distant.store);
+	}
+	assert_int_equal(admitted, 40 - (SIZE - 5));
+	leases_free(l[1]);
+}
+
+/* ---- threads ----------------------------------------------------- */
+
+#define THREADS 8
+#define ASKED   4000
+
+struct racer {
+	struct leases *leases;
+	_Atomic int *running;
+	int64_t admitted;
+};
+
+static void *
+race(void *context)
+{
+	struct racer *r = context;
+	struct store_check c = check_of("raced", THREADS * ASKED / 2);
+
+	for (int i = 0; i < ASKED; i++) {
+		c.check.cost = 1 + i % 2;
+		if (passes(r->leases, &c))
+			r->admitted += c.check.cost;
+	}
+	atomic_fetch_sub(r->running, 1);
+	return NULL;
+}
+
+/* Each unit is spent or given back, once, whoever looks meanwhile. */
+static void
+test_raced(void **state)
+{
+	_Atomic int running = THREADS;
+	struct racer racer[THREADS] = { 0 };
+	pthread_t thread[THREADS];
+	struct leases *l = leases_new();
+	struct store_check c = check_of("raced", THREADS * ASKED / 2);
+	int64_t admitted = 0;
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++) {
+		racer[i].leases = l;
+		racer[i].running = &running;
+		assert_int_equal(
+		    pthread_create(&thread[i], NULL, race, &racer[i]), 0);
+	}
+	while (atomic_load(&running) > 0) {
+		atomic_fetch_add(&clock_us, 51000);
+		leases_maintain(l, &distant.store);
+		leases_return(l, &distant.store);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		admitted += racer[i].admitted;
+	}
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c), THREADS * ASKED / 2 - admitted);
+	leases_free(l);
+}
+
+int
+main(void)
+{
+#define LEASE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		LEASE_TEST(test_one_trip_for_many),
+		LEASE_TEST(test_what_remains_and_then_none),
+		LEASE_TEST(test_a_cost_alone_leaves_no_lease),
+		LEASE_TEST(test_given_back_when_idle_or_old),
+		LEASE_TEST(test_a_bucket_gets_its_tokens_back),
+		LEASE_TEST(test_nothing_is_spent_late),
+		LEASE_TEST(test_a_lease_ends_with_its_window),
+		LEASE_TEST(test_all_or_nothing),
+		LEASE_TEST(test_nothing_is_spent_of_a_lease_that_ended),
+		LEASE_TEST(test_a_cost_above_what_is_left),
+		LEASE_TEST(test_other_counts_have_other_leases),
+		LEASE_TEST(test_put_back),
+		LEASE_TEST(test_while_the_store_is_out),
+		LEASE_TEST(test_no_cost),
+		LEASE_TEST(test_many_are_returned_together),
+		LEASE_TEST(test_drawn_traces),
+		LEASE_TEST(test_killed),
+		LEASE_TEST(test_raced),
+	};
+
+	seed = draw_seed();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
