@@ -4,8 +4,8 @@ std = 'lua51'
 read_globals = { 'redis', 'struct', 'KEYS', 'ARGV' }
 
 local laws = {
-	'FIRST', 'LAWS', 'MAX', 'NEVER', 'NO_STATE', 'OBSERVE', 'PENALTY',
-	'RECORD', 'RECORD_SIZE', 'WIDE', 'bucket', 'ceil_div', 'ceiling',
+	'FIRST', 'LAWS', 'LEASE', 'MAX', 'NEVER', 'NO_STATE', 'OBSERVE',
+	'PENALTY', 'RECORD', 'RECORD_SIZE', 'WIDE', 'bucket', 'ceil_div', 'ceiling',
 	'fixed', 'foreign', 'get_both', 'get_own', 'give_ttl',
 	'make_settle_wide', 'make_sets', 'make_wide', 'mul_div', 'must', 'now',
 	'now_ms', 'own', 'OWN', 'OWN_SIZE', 'pack_bytes', 'sliding',

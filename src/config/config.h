@@ -219,6 +219,7 @@ struct config_limit {
 	struct statuses count;     /* whose units stay taken */
 	uint64_t mode;             /* enum config_mode */
 	uint64_t scope;            /* enum config_scope */
+	uint64_t lease;            /* units at the most; 0: none */
 	uint64_t on_outage;        /* enum config_on_outage */
 	struct rates outage_rates; /* of CONFIG_OUTAGE_LOCAL */
 	int64_t penalty_us;        /* 0: none */

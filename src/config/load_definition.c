@@ -1,8 +1,8 @@
 /*
  * What a limit is, as text: its options in the order of the table, but for
- * those that are as they would be anyway, and for its message, which changes
- * no count; then what tiers say of it. Rates and times are written as they
- * were understood: 5/60m is 5/1h.
+ * those that are as they would be anyway, and for its message and its lease,
+ * which change no count; then what tiers say of it. Rates and times are
+ * written as they were understood: 5/60m is 5/1h.
  */
 #include <string.h>
 
@@ -39,7 +39,8 @@ add_option(struct buf *text, const struct option *option,
 	const struct source_entry *e = source_entry(section, option->key);
 	const void *field = (const char *)limit + option->offset;
 
-	if (strcmp(option->key, "message") == 0)
+	if (strcmp(option->key, "message") == 0 ||
+	    strcmp(option->key, "lease") == 0)
 		return;
 	if (option->kind == OPTION_RATES)
 		add_rates(text, option->key, field);

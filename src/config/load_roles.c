@@ -39,6 +39,9 @@ check_needs(struct load *l, size_t at)
 		report_need(l, at, "count", "goes by the response");
 	if (limit->cost.kind == COST_RESPONSE)
 		report_need(l, at, "cost", "goes by the response");
+	if (limit->lease > 0)
+		report_need(l, at, "lease",
+		    "is for requests that are passed on to a backend");
 	if (limit->backend != NULL)
 		report_need(l, at, "backend", "requests are passed on to it");
 	if (key_uses(&limit->key, KEY_FORM))

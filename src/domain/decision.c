@@ -21,6 +21,8 @@ struct batch {
 	const struct config_limit *limit[STORE_CHECKS_MAX];
 	size_t n;
 	struct store_answer answer;
+	bool leased; /* then unit is set */
+	struct lease_unit unit[STORE_CHECKS_MAX];
 };
 
 /* What a decision is made from. */
@@ -206,6 +208,18 @@ is_open(const struct config_limit *limit)
 	return limit->count.some || limit->cost.kind == COST_RESPONSE;
 }
 
+/* Its units may have been taken before, and its figures be that old. */
+static void
+keep_unit(struct decision_part *part, const struct lease_unit *unit)
+{
+	if (unit->id == 0)
+		return;
+	part->lease = unit->id;
+	part->taken_us = unit->taken_us;
+	part->age_us = unit->age_us;
+	part->check.check.full_us = unit->full_us;
+}
+
 /* A check that got an error took nothing. */
 static void
 keep(struct decision *d, const struct store *store, const struct batch *b,
@@ -230,11 +244,30 @@ keep(struct decision *d, const struct store *store, const struct batch *b,
 			    (struct verdict){ .kind = VERDICT_ERROR };
 		/* What a refund has to know of a bucket. */
 		part->check.check.full_us = part->verdict.full_us;
+		if (b->leased)
+			keep_unit(part, &b->unit[i]);
 		part->taken = part->verdict.kind == VERDICT_ALLOWED &&
 		    (committed || is_observed(part->limit));
 		d->to_settle |= part->taken && is_open(part->limit);
 		d->to_release |= part->taken && part->check.slot.p != NULL;
 	}
+}
+
+/*
+ * A request leases only if all its shared limits do; of a store that no trip
+ * leads to it never does. size: how many units each may take.
+ */
+static bool
+lease_sizes(const struct stores *stores, const struct batch *b, int64_t *size)
+{
+	if (stores->leases == NULL || !stores->shared->may_block)
+		return false;
+	for (size_t i = 0; i < b->n; i++) {
+		size[i] = (int64_t)b->limit[i]->lease;
+		if (size[i] == 0)
+			return false;
+	}
+	return true;
 }
 
 static void
@@ -243,8 +276,14 @@ ask(struct decision *d, const struct stores *stores, struct batch *b,
 {
 	struct store *store = decision_store(stores, asked);
 	struct store_question q = { b->check, b->n };
+	int64_t size[STORE_CHECKS_MAX];
 
-	store->ops->ask(store, &q, &b->answer);
+	b->leased =
+	    asked == DECISION_ASKED_SHARED && lease_sizes(stores, b, size);
+	if (b->leased)
+		lease_ask(stores->leases, store, &q, size, &b->answer, b->unit);
+	else
+		store->ops->ask(store, &q, &b->answer);
 	keep(d, store, b, asked);
 }
 
@@ -368,6 +407,7 @@ ask_shared(struct asking *a, struct decision *d)
 	d->cached = denied_recall(&r, &b->answer);
 	if (d->cached) {
 		b->n = r.n;
+		b->leased = false;
 		keep(d, a->stores->shared, b, DECISION_ASKED_SHARED);
 		return;
 	}

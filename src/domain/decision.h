@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "config/config.h"
 #include "domain/deny_cache.h"
+#include "domain/lease.h"
 #include "domain/store.h"
 #include "domain/subject.h"
 #include "pure/numbers.h"
@@ -47,6 +48,8 @@ struct decision_part {
 	int64_t taken_us; /* on that store's clock */
 	bool is_steady;   /* which is that of store->is_steady */
 	bool taken;       /* its cost is, and has not been given back */
+	uint64_t lease;   /* its cost came from that one; 0: from none */
+	int64_t age_us;   /* of the verdict, which was made then */
 	int64_t said;     /* cost = response: what it said; -1: nothing */
 };
 
@@ -74,7 +77,8 @@ struct decision {
 
 /*
  * The two places where counts are; shared is NULL where none is needed. denied
- * is what is known of the shared one's refusals; NULL: nothing ever.
+ * is what is known of the shared one's refusals, and leases what is taken of
+ * it ahead; NULL: nothing ever.
  * naming holds what makes the names of counts (prefix, key_secret): that of
  * the start, whatever is reloaded, or all counts would begin anew.
  */
@@ -83,6 +87,7 @@ struct stores {
 	struct store *local;
 	const struct config_store *naming;
 	struct deny_cache *denied;
+	struct leases *leases;
 };
 
 void decision_make(struct decision *d, const struct config *config,

@@ -22,6 +22,18 @@ is_observed(const struct decision_part *part)
 }
 
 static void
+refund(const struct stores *stores, enum decision_asked asked,
+    struct store_question *q, int64_t taken_us)
+{
+	struct store *store = decision_store(stores, asked);
+
+	store->ops->refund(store, q, taken_us);
+	if (asked == DECISION_ASKED_SHARED)
+		denied_forget(stores->denied, q->check, q->n);
+	q->n = 0;
+}
+
+static void
 give_back(struct decision *d, const struct stores *stores,
     enum decision_asked asked, bool observed_too)
 {
@@ -36,16 +48,16 @@ give_back(struct decision *d, const struct stores *stores,
 		    (is_observed(part) && !observed_too))
 			continue;
 		part->taken = false;
+		if (part->lease != 0 &&
+		    lease_put_back(stores->leases, &part->check, part->lease))
+			continue;
+		if (q.n > 0 && part->taken_us != taken_us)
+			refund(stores, asked, &q, taken_us);
 		taken_us = part->taken_us;
 		taken[q.n++] = part->check;
 	}
-	if (q.n > 0) {
-		struct store *store = decision_store(stores, asked);
-
-		store->ops->refund(store, &q, taken_us);
-		if (asked == DECISION_ASKED_SHARED)
-			denied_forget(stores->denied, taken, q.n);
-	}
+	if (q.n > 0)
+		refund(stores, asked, &q, taken_us);
 }
 
 static void

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 
-/* Where what a request takes may well come back. */
+/* Where what is taken may well come back. */
 #define SHORT_TTL_US 100000
 
 /* What is given back of these is not heard of in time. */
@@ -20,7 +20,7 @@ is_remembered(const struct config_limit *l)
 static int64_t
 ttl_of(const struct config_limit *l)
 {
-	return l->cost.kind == COST_RESPONSE ||
+	return l->cost.kind == COST_RESPONSE || l->lease > 0 ||
 		l->algorithm == ALGORITHM_LEAKY_BUCKET
 	    ? SHORT_TTL_US
 	    : INT64_MAX;

@@ -108,7 +108,7 @@ figures_tell(struct decision *d, struct arena *arena)
 		if (spoken == NULL && part->limit == d->limit &&
 		    is_same(&part->verdict, &d->verdict)) {
 			spoken = &rate[n];
-			d->numbers.at_us = date_of(part);
+			d->numbers.at_us = date_of(part) + part->age_us;
 		}
 		n++;
 	}

@@ -29,7 +29,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/counter.h"
+#include "domain/denied.h"
 #include "domain/lease_table.h"
 #include "pure/lease_figures.h"
 
@@ -42,6 +44,7 @@
 
 struct leases {
 	struct lease_table table;
+	struct deny_cache *denied;
 	_Atomic uint64_t last_id;
 	atomic_bool awake; /* the maintenance thread will look in time */
 	int64_t pass_us;   /* that thread's: when to look next */
@@ -57,13 +60,14 @@ struct missing {
 };
 
 struct leases *
-leases_new(void)
+leases_new(struct deny_cache *denied)
 {
 	struct leases *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return NULL;
 	lease_table_init(&l->table);
+	l->denied = denied;
 	return l;
 }
 
@@ -184,6 +188,8 @@ conclude(struct leases *l, struct lease *lease, int64_t asked_us,
 	date(lease, asked_us);
 	lease->id = atomic_fetch_add(&l->last_id, 1) + 1;
 	tell(lease, lease->told_us, v, unit);
+	/* Who was refused beside us is not to stand between it and others. */
+	denied_forget(l->denied, &lease->check, 1);
 	lease_table_unlock(s);
 	see_to_it(l);
 }
@@ -202,6 +208,8 @@ put_back(struct leases *l, const struct store_check *check, uint64_t id,
 		lease->units += check->check.cost;
 	if (lease != NULL && v != NULL)
 		tell(lease, clock_mono_us(), v, &unit);
+	if (lease != NULL)
+		denied_forget(l->denied, &lease->check, 1);
 	lease_table_unlock(s);
 	return lease != NULL;
 }
@@ -223,12 +231,22 @@ is_refused(const struct store_answer *answer, size_t n)
 	return false;
 }
 
+static void
+settle(struct leases *l, struct store *store, const struct store_settlement *s,
+    size_t n)
+{
+	if (n > 0)
+		store->ops->settle(store, s, n);
+	for (size_t i = 0; i < n; i++)
+		denied_forget(l->denied, &s[i].check, 1);
+}
+
 /* Of a request that was refused: what its other checks had spent. */
 static void
 unspend(struct leases *l, struct store *store, const struct store_question *q,
     struct store_answer *answer, const struct lease_unit *unit)
 {
-	struct store_settlement back[STORE_CHECKS_MAX];
+	UNINITIALIZED struct store_settlement back[STORE_CHECKS_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < q->n; i++) {
@@ -241,8 +259,7 @@ unspend(struct leases *l, struct store *store, const struct store_question *q,
 			unit[i].taken_us, -cost };
 		back[n++].check.check.full_us = unit[i].full_us;
 	}
-	if (n > 0)
-		store->ops->settle(store, back, n);
+	settle(l, store, back, n);
 }
 
 /* The answer is of all the question then: each has its own verdict. */
@@ -273,10 +290,10 @@ ask_for(struct leases *l, struct store *store, const struct store_question *q,
     const int64_t *size, const struct missing *m, struct store_answer *answer,
     struct lease_unit *unit)
 {
-	struct store_check check[STORE_CHECKS_MAX];
+	UNINITIALIZED struct store_check check[STORE_CHECKS_MAX];
 	struct store_question rest = { check, m->n };
 	int64_t asked_us = clock_mono_us();
-	struct store_answer of;
+	UNINITIALIZED struct store_answer of;
 
 	for (size_t i = 0; i < m->n; i++) {
 		check[i] = q->check[m->at[i]];
@@ -293,7 +310,7 @@ void
 lease_ask(struct leases *l, struct store *store, const struct store_question *q,
     const int64_t *size, struct store_answer *answer, struct lease_unit *unit)
 {
-	struct missing m;
+	UNINITIALIZED struct missing m;
 	int64_t spent = 0;
 
 	m.n = 0;
@@ -361,14 +378,13 @@ give_back(struct leases *l, struct store *store,
 	struct lease *left = lease_table_take_out(&l->table, is_wanted, now_us);
 
 	while (left != NULL) {
-		struct store_settlement back[STORE_CHECKS_MAX];
+		UNINITIALIZED struct store_settlement back[STORE_CHECKS_MAX];
 		struct lease *sent = left;
 		size_t n = 0;
 
 		for (; left != NULL && n < STORE_CHECKS_MAX; left = left->next)
 			n += settlement_of(left, now_us, &back[n]);
-		if (n > 0)
-			store->ops->settle(store, back, n);
+		settle(l, store, back, n);
 		while (sent != left) {
 			struct lease *next = sent->next;
 

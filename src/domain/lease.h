@@ -12,6 +12,7 @@
 
 #include "domain/store.h"
 
+struct deny_cache;
 struct leases;
 
 /* What a decision has to know of a check that a lease was asked for. */
@@ -22,8 +23,11 @@ struct lease_unit {
 	int64_t age_us;   /* how old the figures are */
 };
 
-/* NULL: no memory. */
-struct leases *leases_new(void);
+/*
+ * denied: gets to know what makes the store allow more, or a lease; NULL: need
+ * not. NULL: no memory.
+ */
+struct leases *leases_new(struct deny_cache *denied);
 /* What has not been given back is lost until its window ends. */
 void leases_free(struct leases *l);
 /* Gets leases_maintain called at once. Before any is taken. */

@@ -69,6 +69,9 @@ maintain(struct maintenance *m)
 	if (m->stores.shared != NULL)
 		at_us = earlier(
 		    at_us, m->stores.shared->ops->maintain(m->stores.shared));
+	if (m->stores.leases != NULL)
+		at_us = earlier(
+		    at_us, leases_maintain(m->stores.leases, m->stores.shared));
 	at_us = earlier(at_us, m->stores.local->ops->maintain(m->stores.local));
 	return at_us;
 }
@@ -124,6 +127,8 @@ maintenance_start(const struct stores *stores, struct upstreams *upstreams,
 		m->stores.shared->wake_context = m;
 		m->stores.shared->wake = wake;
 	}
+	if (m->stores.leases != NULL)
+		leases_set_waker(m->stores.leases, wake, m);
 	listeners_set_waker(listeners, wake, m);
 	rc = pthread_create(&m->thread, NULL, run, m);
 	if (rc == 0)

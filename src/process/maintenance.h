@@ -1,7 +1,7 @@
 /*
  * maintenance: the one thread that does what workers must not: connecting
- * to the store, expiring counts, closing idle connections to backends, arming
- * listeners again after a drought.
+ * to the store, expiring counts, giving leases back, closing idle connections
+ * to backends, arming listeners again after a drought.
  */
 #ifndef SLUICE_MAINTENANCE_H
 #define SLUICE_MAINTENANCE_H

@@ -93,6 +93,7 @@ reload(const char *file, struct gateway *gateway, const struct config *started)
 	log_new_counts(running->config, next->config);
 	generation_unref(running);
 	gateway_swap(gateway, next);
+	stores_return_leases(&gateway->stores);
 	lot_kick(gateway->lot);
 	counter_add(COUNTER_reloads, 1);
 	log_event(LOG_LEVEL_INFO, "reloaded", "%s", file);

@@ -264,6 +264,7 @@ stop(struct server *s, const sigset_t *signals)
 	workers_join(s->workers);
 	gateway_abandon(&s->gateway);
 	maintenance_stop(s->maintenance);
+	stores_return_leases(&s->gateway.stores);
 	listeners_close(s->listeners);
 	close_gateway(&s->gateway);
 	log_counters();

@@ -56,7 +56,10 @@ open_shared(struct stores *stores, const struct config *config, struct err *err)
 	if (!redis_settings(config, stores->naming, &settings, err))
 		return false;
 	stores->shared = store_redis_new(&settings, err);
-	return stores->shared != NULL && open_denied(stores, c, err);
+	if (stores->shared == NULL || !open_denied(stores, c, err))
+		return false;
+	stores->leases = leases_new(stores->denied);
+	return stores->leases != NULL || err_set(err, "out of memory");
 }
 
 bool
@@ -70,8 +73,16 @@ stores_open(struct stores *stores, const struct config *config, struct err *err)
 }
 
 void
+stores_return_leases(struct stores *stores)
+{
+	if (stores->leases != NULL)
+		leases_return(stores->leases, stores->shared);
+}
+
+void
 stores_close(struct stores *stores)
 {
+	leases_free(stores->leases);
 	if (stores->shared != NULL)
 		stores->shared->ops->free(stores->shared);
 	if (stores->local != NULL)

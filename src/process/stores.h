@@ -14,6 +14,8 @@
 bool stores_open(
     struct stores *stores, const struct config *config, struct err *err);
 void stores_close(struct stores *stores);
+/* Gives back what was taken ahead; asks the store. */
+void stores_return_leases(struct stores *stores);
 /* false and err: the new one needs a store that this process has not. */
 bool stores_can_reload(
     const struct stores *stores, const struct config *next, struct err *err);

@@ -296,6 +296,52 @@ test_outages(void **state)
 	expect_rows(table, COUNT(table));
 }
 
+#define REDIS "[store]\naddress = unix:/run/redis.sock\n" BACKEND
+#define L     REDIS "[limit a]\nrate = 10/1m\nlease = 16\n"
+
+static void
+test_leases(void **state)
+{
+	static const struct row table[] = {
+		{ L, "" },
+		{ L "cost = /x*=2, *=1\ncount = all\npenalty = 1s\n", "" },
+		{ L "algorithm = fixed_window\nalign = calendar\n", "" },
+		{ L "algorithm = token_bucket\n", "" },
+		{ REDIS "[limit a]\nrate = 10/1m\nlease = 1000001\n",
+		    "t.ini:7: [limit a] lease: must be 0 to 1000000\n" },
+		{ L "algorithm = sliding_log\n",
+		    "t.ini:7: [limit a] lease: belongs to algorithm = "
+		    "fixed_window, sliding_window or token_bucket\n" },
+		{ L "mode = observe\n",
+		    "t.ini:7: [limit a] lease: belongs to mode = enforce\n" },
+		{ L "count = 401\n",
+		    "t.ini:7: [limit a] lease: belongs to count = all: what a "
+		    "response gives back is settled with the store\n" },
+		{ L "cost = response:X-Cost\n",
+		    "t.ini:7: [limit a] lease: needs a cost that is known "
+		    "before the response\n" },
+		{ L "scope = local\n",
+		    "t.ini:7: [limit a] lease: belongs to scope = shared: a "
+		    "count in this process takes no trip\n" },
+		{ STORE BACKEND A "lease = 0\nmode = observe\nscope = local\n",
+		    "" },
+		{ STORE BACKEND A "lease = 16\n",
+		    "t.ini:7: [limit a] lease: warning: does nothing: counts "
+		    "in memory: take no trip\n" },
+		{ "[gateway]\nroles = responder, authorizer\n" L,
+		    "t.ini:9: [limit a] lease: is for requests that are passed "
+		    "on to a backend, and an authorizer has none: that takes "
+		    "role = responder\n" },
+		{ "[gateway]\nroles = responder, authorizer\n" L
+		  "role = responder\n",
+		    "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++)
+		expect_reports(str_of(table[i].text), table[i].expected);
+}
+
 #define WHEN "when = client=10.0.0.0/8\n"
 
 static void
@@ -456,6 +502,7 @@ main(void)
 		cmocka_unit_test(test_algorithms),
 		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_outages),
+		cmocka_unit_test(test_leases),
 		cmocka_unit_test(test_tiers),
 		cmocka_unit_test(test_when),
 		cmocka_unit_test(test_what_tiers_say),

@@ -24,6 +24,7 @@ struct fake {
 static struct arena arena;
 static struct fake shared = { .letter = 's' };
 static struct fake local = { .letter = 'l' };
+static struct leases *leases; /* of the shared one; NULL: none */
 
 /* "sluice:{TAG}:NAME:xW": NAME, and W in ms; "out" of "NAME:out:xW". */
 static struct str
@@ -97,6 +98,8 @@ fake_ask(struct store *store, const struct store_question *q,
 		if (!f->out)
 			answer->verdict[i] =
 			    read_verdict(find_line(f->says, name, window));
+		if (!f->out && answer->verdict[i].kind == VERDICT_ALLOWED)
+			answer->verdict[i].taken = q->check[i].check.most;
 	}
 	buf_add_char(&f->asked, '.');
 }
@@ -353,8 +356,9 @@ start_fake(struct fake *f, const char *says, bool out)
 static struct config *
 decide(const struct row *row, struct decision *d)
 {
-	struct stores stores = { .shared = &shared.store,
-		.local = &local.store };
+	struct stores stores = {
+		.shared = &shared.store, .local = &local.store, .leases = leases
+	};
 	struct params params = params_of("REMOTE_ADDR=192.0.2.1", &arena);
 	struct config *config;
 	struct subject subject;
@@ -522,6 +526,53 @@ test_order_is_no_matter(void **state)
 	assert_int_equal(d[0].retry_us, d[1].retry_us);
 }
 
+#define LEASED "lease = 4\n"
+
+/* It asks so, and is of that kind. */
+static void
+expect_asked(const char *limits, const char *says, int out, const char *asked,
+    enum decision_kind kind)
+{
+	const struct row row = { limits, says, out, "c allow 9 1\n", "" };
+	struct decision d;
+	struct config *config = decide(&row, &d);
+
+	expect_str(buf_str(&shared.asked), str_of(asked));
+	assert_int_equal(d.kind, kind);
+	assert_int_equal(shared.refunded.len, 0);
+	config_unref(config);
+}
+
+/* What was taken ahead is asked for no more, unless another has to be. */
+static void
+test_leases(void **state)
+{
+	static const char a[] = A LEASED, ab[] = A LEASED B LEASED DENY;
+	static const char both[] = "a allow 6 1\nb allow 6 1\n";
+
+	(void)state;
+	leases = leases_new(NULL);
+	shared.store.may_block = true;
+	expect_asked(a, both, UP, "a.", DECISION_ALLOWED);
+	expect_asked(a, "", OUT, "", DECISION_ALLOWED);
+	expect_asked(A LEASED C LOCAL, "", OUT, "", DECISION_ALLOWED);
+	/* What it had spent of a goes back: there are no others left. */
+	expect_asked(ab, "", OUT, "b.", DECISION_OUTAGE);
+	expect_asked(ab, "b refuse 9\n", UP, "b.", DECISION_REFUSED);
+	expect_asked(ab, both, UP, "b.", DECISION_ALLOWED);
+	expect_asked(ab, both, UP, "a.", DECISION_ALLOWED);
+	expect_asked(ab, "", OUT, "", DECISION_ALLOWED);
+	/* Another limit that is exact makes all of them so. */
+	expect_asked(A LEASED B, both, UP, "ab.", DECISION_ALLOWED);
+	expect_asked(
+	    A LEASED B "mode = observe\n", both, UP, "ab.", DECISION_ALLOWED);
+	/* Where no trip is made there is none to save. */
+	shared.store.may_block = false;
+	expect_asked(a, both, UP, "a.", DECISION_ALLOWED);
+	leases_free(leases);
+	leases = NULL;
+}
+
 /* All that a request can come under, in one question. */
 static void
 test_many(void **state)
@@ -577,6 +628,7 @@ main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_when_it_was_so),
 		cmocka_unit_test(test_order_is_no_matter),
+		cmocka_unit_test(test_leases),
 		cmocka_unit_test(test_many),
 	};
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/counter.h"
+#include "domain/deny_cache.h"
 #include "domain/store_memory.h"
 #include "draw.h"
 
@@ -172,7 +173,7 @@ left_of(struct store_check c)
 static void
 test_one_trip_for_many(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 100);
 	struct lease_unit unit;
 	struct verdict v;
@@ -194,7 +195,7 @@ test_one_trip_for_many(void **state)
 static void
 test_what_remains_and_then_none(void **state)
 {
-	struct leases *l = leases_new(), *other = leases_new();
+	struct leases *l = leases_new(NULL), *other = leases_new(NULL);
 	struct store_check c = check_of("k", 20);
 
 	(void)state;
@@ -211,7 +212,7 @@ test_what_remains_and_then_none(void **state)
 static void
 test_a_cost_alone_leaves_no_lease(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 1);
 	struct lease_unit unit;
 
@@ -226,7 +227,7 @@ test_a_cost_alone_leaves_no_lease(void **state)
 static void
 test_given_back_when_idle_or_old(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 100);
 
 	(void)state;
@@ -254,7 +255,7 @@ test_given_back_when_idle_or_old(void **state)
 static void
 test_a_bucket_gets_its_tokens_back(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 100);
 
 	(void)state;
@@ -270,7 +271,7 @@ test_a_bucket_gets_its_tokens_back(void **state)
 static void
 test_nothing_is_spent_late(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 100);
 
 	(void)state;
@@ -291,7 +292,7 @@ test_nothing_is_spent_late(void **state)
 static void
 test_a_lease_ends_with_its_window(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 100);
 	uint64_t expired = counter_get(COUNTER_lease_units_expired);
 
@@ -314,7 +315,7 @@ test_a_lease_ends_with_its_window(void **state)
 static void
 test_all_or_nothing(void **state)
 {
-	struct leases *l = leases_new(), *other = leases_new();
+	struct leases *l = leases_new(NULL), *other = leases_new(NULL);
 	struct store_check c[2] = { check_of("wide", 100),
 		check_of("narrow", 3) };
 	struct store_question q = { c, 2 };
@@ -348,7 +349,7 @@ test_all_or_nothing(void **state)
 static void
 test_nothing_is_spent_of_a_lease_that_ended(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c[2] = { check_of("wide", 100),
 		check_of("narrow", 1) };
 	struct store_question q = { c, 2 };
@@ -377,7 +378,7 @@ test_nothing_is_spent_of_a_lease_that_ended(void **state)
 static void
 test_a_cost_above_what_is_left(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 100);
 
 	(void)state;
@@ -396,7 +397,7 @@ test_a_cost_above_what_is_left(void **state)
 static void
 test_other_counts_have_other_leases(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check base = check_of("k", 100), gold = base;
 	struct lease_unit unit;
 
@@ -413,7 +414,7 @@ test_other_counts_have_other_leases(void **state)
 static void
 test_put_back(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 100);
 	struct lease_unit unit;
 
@@ -431,7 +432,7 @@ test_put_back(void **state)
 static void
 test_while_the_store_is_out(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c[2] = { check_of("k", 100), check_of("new", 100) };
 	struct store_question q = { c, 2 };
 	int64_t size[2] = { SIZE, SIZE };
@@ -457,7 +458,7 @@ test_while_the_store_is_out(void **state)
 static void
 test_no_cost(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("k", 100), none = c;
 
 	(void)state;
@@ -475,7 +476,7 @@ test_no_cost(void **state)
 static void
 test_many_are_returned_together(void **state)
 {
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	char key[300][16];
 
 	(void)state;
@@ -492,6 +493,42 @@ test_many_are_returned_together(void **state)
 	for (int i = 0; i < 300; i++)
 		assert_int_equal(left_of(check_of(key[i], 100)), 99);
 	leases_free(l);
+}
+
+/* Refusals that are remembered do not stand before what there is now. */
+static void
+test_what_was_denied_is_forgotten(void **state)
+{
+	struct deny_cache *denied = deny_cache_new(100, HOUR_US);
+	struct leases *l = leases_new(denied);
+	struct store_check c = check_of("k", 100);
+	const struct deny_cache_id id = { &c, 1 };
+	struct deny_cache_answer told = {
+		.verdict = { .kind = VERDICT_REFUSED,
+		    .retry_us = HOUR_US,
+		    .next_us = HOUR_US,
+		    .full_us = HOUR_US },
+	};
+	struct lease_unit unit;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		told.sent_us = told.answered_us = clock_us += 10;
+		deny_cache_put(denied, &id, &told, HOUR_US);
+		assert_int_equal(deny_cache_find(denied, &id, clock_us, &told),
+		    DENY_CACHE_REFUSED);
+		clock_us += 10;
+		if (i == 0)
+			ask(l, &c, &unit);
+		else if (i == 1)
+			lease_put_back(l, &c, unit.id);
+		else
+			leases_return(l, &distant.store);
+		assert_int_equal(deny_cache_find(denied, &id, clock_us, &told),
+		    DENY_CACHE_UNKNOWN);
+	}
+	leases_free(l);
+	deny_cache_free(denied);
 }
 
 /* ---- drawn traces ------------------------------------------------ */
@@ -671,7 +708,7 @@ test_drawn_traces(void **state)
 		memset(&t, 0, sizeof(t));
 		draw_limit(&t);
 		for (size_t i = 0; i < GATEWAYS; i++)
-			t.gateway[i] = leases_new();
+			t.gateway[i] = leases_new(NULL);
 		for (int64_t i = draw(10, 600); i > 0; i--)
 			trace_step(&t);
 		trace_judge(&t);
@@ -684,7 +721,7 @@ test_drawn_traces(void **state)
 static void
 test_killed(void **state)
 {
-	struct leases *l[2] = { leases_new(), leases_new() };
+	struct leases *l[2] = { leases_new(NULL), leases_new(NULL) };
 	struct store_check c = check_of("k", 40);
 	int admitted = 0;
 
@@ -734,7 +771,7 @@ test_raced(void **state)
 	_Atomic int running = THREADS;
 	struct racer racer[THREADS] = { 0 };
 	pthread_t thread[THREADS];
-	struct leases *l = leases_new();
+	struct leases *l = leases_new(NULL);
 	struct store_check c = check_of("raced", THREADS * ASKED / 2);
 	int64_t admitted = 0;
 
@@ -779,6 +816,7 @@ main(void)
 		LEASE_TEST(test_while_the_store_is_out),
 		LEASE_TEST(test_no_cost),
 		LEASE_TEST(test_many_are_returned_together),
+		LEASE_TEST(test_what_was_denied_is_forgotten),
 		LEASE_TEST(test_drawn_traces),
 		LEASE_TEST(test_killed),
 		LEASE_TEST(test_raced),

@@ -277,6 +277,51 @@ test_wrong_type(void **context)
 	end(&f);
 }
 
+/* What a lease takes, whatever else there is to be told beside it. */
+static void
+test_leases(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c[4] = { limit("plain", 9), limit("punished", 9),
+		limit("own", 9), limit("list", 9) };
+	struct store_settlement back;
+	struct store_answer a;
+	struct fixture f;
+
+	(void)context;
+	assert_true(redis_server_command(&server, "LPUSH list x"));
+	assert_true(redis_server_command(&server, "SET owned 20"));
+	for (size_t i = 0; i < 4; i++) {
+		c[i].check.most = 6;
+		c[i].check.penalty_us = i % 2 == 1 ? HOUR_US : 0;
+	}
+	c[2].own_key = STR("owned");
+	begin(&f, &settings);
+	assert_true(await(&f, true));
+	a = ask(&f, c, 4);
+	assert_int_equal(a.status, STORE_ANSWERED);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(a.verdict[i].kind, VERDICT_ALLOWED);
+		assert_int_equal(a.verdict[i].taken, 6);
+		assert_int_equal(a.verdict[i].limit, i == 2 ? 20 : 9);
+		assert_int_equal(a.verdict[i].remaining, i == 2 ? 14 : 3);
+		assert_int_equal(a.verdict[i].own_count, i == 2 ? 20 : 0);
+	}
+	assert_int_equal(a.verdict[3].kind, VERDICT_ERROR);
+	back = (struct store_settlement){ c[1], a.taken_us, -5 };
+	f.store->ops->settle(f.store, &back, 1);
+	a = ask(&f, c, 3);
+	assert_int_equal(a.verdict[0].taken, 3);
+	assert_int_equal(a.verdict[1].taken, 6);
+	a = ask(&f, &c[1], 1);
+	assert_int_equal(a.verdict[0].taken, 2);
+	a = ask(&f, &c[1], 1);
+	assert_int_equal(a.verdict[0].kind, VERDICT_REFUSED);
+	assert_int_equal(a.verdict[0].taken, 0);
+	assert_int_equal(a.verdict[0].penalty_us, HOUR_US);
+	end(&f);
+}
+
 struct race {
 	struct fixture f;
 	pthread_barrier_t start;
@@ -614,6 +659,7 @@ main(void)
 		cmocka_unit_test_setup(test_slots_are_renewed, flush),
 		cmocka_unit_test_setup(test_b74_noscript, flush),
 		cmocka_unit_test_setup(test_wrong_type, flush),
+		cmocka_unit_test_setup(test_leases, flush),
 		cmocka_unit_test_setup(test_truth, flush),
 		cmocka_unit_test_setup(test_truth_over_three_links, flush),
 		cmocka_unit_test_setup(test_stopped_server, flush),
