@@ -221,6 +221,11 @@ bench: all $(BENCH) | deps-bench
 	@SLUICE=$(BUILD)/sluice ROUNDS=$(ROUNDS) SECONDS=$(SECONDS) \
 		$(PYTHON) -B tests/bench/bench build/bench.json $(GROUPS)
 
+## make soak       SOAK=300 seconds at saturation: is what it holds flat?
+SOAK ?= 300
+soak: all $(BENCH) | deps-bench
+	@SLUICE=$(BUILD)/sluice $(PYTHON) -B tests/bench/soak $(SOAK)
+
 $(BUILD)/tests/bench/checks: $(ROOMS)
 $(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -260,5 +265,5 @@ deps-%: FORCE
 
 FORCE:
 .PHONY: all help run demo conf check check-built check-long check-long-built \
-	unit unit-programs check-main fuzz fuzz-built valgrind lint bench \
+	unit unit-programs check-main fuzz fuzz-built valgrind lint bench soak \
 	check-debian13 install uninstall clean deps FORCE
