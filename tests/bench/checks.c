@@ -53,7 +53,7 @@ put_client(struct buf *argument, struct buf *keys, enum algorithm algorithm,
 		    .offset_us = client * INT64_C(1000000) } };
 	struct store_question question = { &check, 1 };
 
-	redis_script_put(argument, keys, REDIS_SCRIPT_CHECK, &question, 0);
+	redis_script_put(argument, keys, REDIS_SCRIPT_CHECK, &question);
 }
 
 static bool
