@@ -14,7 +14,8 @@ sense_of_store(struct load *l)
 {
 	static const char *const of_redis[] = { "username", "password",
 		"password_file", "timeout", "connect_timeout", "connections",
-		"breaker_failures", "breaker_cooldown", "alert_command" };
+		"breaker_failures", "breaker_cooldown", "alert_command",
+		"deny_cache", "deny_cache_ttl" };
 	const struct source_section *store =
 	    source_find(&l->source, OPTION_store, STR(""));
 

@@ -33,6 +33,9 @@ test_store(void **state)
 				    OF_REDIS("12", "alert_command") },
 		{ BACKEND STORE "password_file = secret\n",
 		    OF_REDIS("5", "password_file") },
+		{ BACKEND STORE "deny_cache = 9\ndeny_cache_ttl = 1s\n",
+		    OF_REDIS("5", "deny_cache")
+			OF_REDIS("6", "deny_cache_ttl") },
 		{ BACKEND STORE "prefix = p\nmax_keys = 9\nkey_secret = a\n",
 		    "" },
 		{ BACKEND STORE "key_secret_file = secret\n", "" },
@@ -40,7 +43,8 @@ test_store(void **state)
 			  "password_file = secret\ntimeout = 1s\n"
 			  "connect_timeout = 1s\nconnections = 2\n"
 			  "breaker_failures = 1\nbreaker_cooldown = 1s\n"
-			  "alert_command = a\nmax_keys = 9\n",
+			  "alert_command = a\nmax_keys = 9\n"
+			  "deny_cache = 0\ndeny_cache_ttl = 1ms\n",
 		    "" },
 	};
 
