@@ -115,6 +115,7 @@ struct config_gateway {
 	uint64_t spool_total_bytes;
 	char *spool_directory;
 	int64_t shutdown_timeout_us;
+	char *control; /* NULL: off */
 	char *include; /* as written; has been followed */
 };
 

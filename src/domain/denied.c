@@ -168,3 +168,12 @@ denied_forget(
 	for (size_t i = 0; i < n; i++)
 		deny_cache_forget(cache, check[i].key, clock_mono_us());
 }
+
+void
+denied_forget_keys(struct deny_cache *cache, const struct str *key, size_t n)
+{
+	if (cache == NULL)
+		return;
+	for (size_t i = 0; i < n; i++)
+		deny_cache_forget(cache, key[i], clock_mono_us());
+}

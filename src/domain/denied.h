@@ -34,5 +34,8 @@ void denied_learn(const struct denied_request *r,
 /* These have got units back, or have been charged more. */
 void denied_forget(
     struct deny_cache *cache, const struct store_check *check, size_t n);
+/* Their counts have been changed otherwise. */
+void denied_forget_keys(
+    struct deny_cache *cache, const struct str *key, size_t n);
 
 #endif

@@ -139,21 +139,30 @@ set_windows(
 	memcpy(check->boundary_us, w.boundary_us, sizeof(w.boundary_us));
 }
 
+/* p NULL: no memory. */
+static struct str
+count_name(const struct config_limit *l, const struct rate *rate,
+    const struct naming *naming, struct arena *arena)
+{
+	char name[NAME_MAX_BYTES];
+	int len = snprintf(name, sizeof(name), "%s:{%s}:%s:%s%c%lld",
+	    naming->prefix, naming->tag, l->name, naming->infix, letter(l),
+	    (long long)(rate->period_us / 1000));
+
+	if (len < 0 || (size_t)len >= sizeof(name))
+		return STR_NONE;
+	return arena_copy(arena, (struct str){ name, (size_t)len });
+}
+
 static bool
 make_check(const struct config_limit *l, const struct rate *rate,
     const struct naming *naming, int64_t cost, struct arena *arena,
     struct store_check *out)
 {
-	char name[NAME_MAX_BYTES];
 	int64_t period_ms = rate->period_us / 1000;
 	int64_t offset = 0;
-	int len = snprintf(name, sizeof(name), "%s:{%s}:%s:%s%c%lld",
-	    naming->prefix, naming->tag, l->name, naming->infix, letter(l),
-	    (long long)period_ms);
 
-	if (len < 0 || (size_t)len >= sizeof(name))
-		return false;
-	out->key = arena_copy(arena, (struct str){ name, (size_t)len });
+	out->key = count_name(l, rate, naming, arena);
 	if (out->key.p == NULL)
 		return false;
 	if (needs_offset(l) && !key_offset(out->key, period_ms, &offset))
@@ -341,4 +350,47 @@ limit_prepare_instead(const struct config_limit *limit,
 		return LIMIT_SKIPPED;
 	return prepare(limit, &limit->outage_rates, "out:", store, subject,
 	    arena, out, room, n);
+}
+
+static bool
+add_names(const struct config_limit *l, const struct rates *rates,
+    const struct naming *naming, struct arena *arena, struct limit_names *names)
+{
+	for (size_t i = 0; i < rates->n; i++) {
+		struct str name = count_name(l, &rates->rate[i], naming, arena);
+		size_t k = 0;
+
+		if (name.p == NULL)
+			return false;
+		while (k < names->n && !str_eq(names->at[k], name))
+			k++;
+		if (k == names->n)
+			names->at[names->n++] = name;
+	}
+	return true;
+}
+
+bool
+limit_names(const struct config_limit *limit, const struct config_store *store,
+    const char *tag, bool instead, struct arena *arena,
+    struct limit_names *names)
+{
+	const struct rates *rates =
+	    instead ? &limit->outage_rates : &limit->rates;
+	struct naming naming = { store->prefix, tag, instead ? "out:" : "" };
+	size_t n_tiers = instead ? 0 : limit->n_tiers;
+	size_t most = rates->n;
+
+	for (size_t i = 0; i < n_tiers; i++)
+		most += limit->tier[i].rates.n;
+	names->n = 0;
+	names->at = arena_alloc(arena, (most + 1) * sizeof(*names->at));
+	if (names->at == NULL ||
+	    !add_names(limit, rates, &naming, arena, names))
+		return false;
+	for (size_t i = 0; i < n_tiers; i++)
+		if (!add_names(
+			limit, &limit->tier[i].rates, &naming, arena, names))
+			return false;
+	return true;
 }

@@ -47,4 +47,17 @@ enum limit_state limit_prepare_instead(const struct config_limit *limit,
     const struct config_store *store, const struct subject *subject,
     struct arena *arena, struct store_check *out, size_t room, size_t *n);
 
+struct limit_names {
+	size_t n;
+	struct str *at;
+};
+
+/*
+ * What the counts of a key's tag are called, of all rates that the limit has
+ * or a tier gives it; instead: those by outage_rate. False: no memory.
+ */
+bool limit_names(const struct config_limit *limit,
+    const struct config_store *store, const char *tag, bool instead,
+    struct arena *arena, struct limit_names *names);
+
 #endif

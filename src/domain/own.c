@@ -171,12 +171,11 @@ is_plain(const struct key *key, const struct key_tuple *tuple)
 }
 
 bool
-own_name_of(const struct config *config, const struct config_limit *limit,
-    struct str key, struct arena *arena, struct str *name, struct err *err)
+own_tag_of(const struct config *config, const struct config_limit *limit,
+    struct str key, struct arena *arena, char *tag, struct err *err)
 {
 	const struct key_hasher *hasher = config->store.hasher;
 	struct key_tuple tuple = { .n = 0 };
-	char tag[KEY_TAG_MAX];
 	size_t len;
 
 	if (!read_tuple(config, limit, key, arena, &tuple, err))
@@ -184,8 +183,17 @@ own_name_of(const struct config *config, const struct config_limit *limit,
 	len = is_plain(&limit->key, &tuple)
 	    ? key_tag(hasher, tuple.value, 1, true, tag)
 	    : key_tuple_tag(hasher, &tuple, tag);
-	if (len == 0)
-		return err_set(err, "libcrypto failed");
+	return len > 0 || err_set(err, "libcrypto failed");
+}
+
+bool
+own_name_of(const struct config *config, const struct config_limit *limit,
+    struct str key, struct arena *arena, struct str *name, struct err *err)
+{
+	char tag[KEY_TAG_MAX];
+
+	if (!own_tag_of(config, limit, key, arena, tag, err))
+		return false;
 	*name = own_name(&config->store, limit, tag, arena);
 	return name->p != NULL || err_set(err, "out of memory");
 }

@@ -27,6 +27,9 @@ struct str own_name(const struct config_store *store,
  */
 bool own_name_of(const struct config *config, const struct config_limit *limit,
     struct str key, struct arena *arena, struct str *name, struct err *err);
+/* Its tag (pure/key.h), of KEY_TAG_MAX bytes. */
+bool own_tag_of(const struct config *config, const struct config_limit *limit,
+    struct str key, struct arena *arena, char *tag, struct err *err);
 /* Is this a count for each rate, and none that could never be met? */
 bool own_counts_good(
     const struct config_limit *limit, struct str counts, struct err *err);

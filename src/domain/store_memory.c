@@ -367,6 +367,20 @@ store_memory_set_max_keys(struct store *store, size_t max_keys)
 	atomic_store(&memory_of(store)->shards.max_keys, max_keys);
 }
 
+void
+store_memory_clear(struct store *store, struct str key)
+{
+	struct shards *s = &memory_of(store)->shards;
+	uint64_t hash = shards_hash(s, key);
+	struct entry *e;
+
+	shards_lock(s, shards_bit(hash));
+	e = table_find(shards_table(s, hash), key, (unsigned)hash);
+	if (e != NULL)
+		shards_remove(s, hash, e);
+	shards_unlock(s, shards_bit(hash));
+}
+
 size_t
 store_memory_count(struct store *store)
 {

@@ -14,6 +14,8 @@
 /* NULL: no memory. Freed by its ops->free. */
 struct store *store_memory_new(size_t max_keys);
 void store_memory_set_max_keys(struct store *store, size_t max_keys);
+/* Forgets a count and its penalty. No set of slots: requests hold them. */
+void store_memory_clear(struct store *store, struct str key);
 size_t store_memory_count(struct store *store);
 
 #endif

@@ -34,5 +34,12 @@ struct commands_own {
 
 /* 69: the store can not be reached; 1: the limit, or the store, says no. */
 int commands_own(const char *config_file, const struct commands_own *own);
+/*
+ * `sluice reset`: all counts of a key, its penalties and its slots, but not
+ * its own counts; in the store, and in the process that [gateway] control
+ * leads to. Exit codes as above; 69 too where counts are in that process and
+ * it is not there.
+ */
+int commands_reset(const char *config_file, const char *limit, const char *key);
 
 #endif

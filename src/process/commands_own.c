@@ -1,23 +1,30 @@
 /*
- * set and unset: the commands that write to the store. They connect to it as
- * a gateway does, so that what keeps a gateway out is found here too.
+ * set, unset and reset: what is done about one key. The store comes first,
+ * then the process that control leads to: what that knows of the key is no
+ * longer so.
  */
 #include "process/commands.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "config/config.h"
+#include "domain/limit.h"
 #include "domain/own.h"
-#include "domain/redis_session.h"
+#include "process/control_ask.h"
 #include "process/secret_value.h"
+#include "process/store_command.h"
+#include "pure/key.h"
 
-/* At least; a person waits, not a request. */
-#define PATIENCE_US 1000000
+/* The key that is meant. */
+struct target {
+	const struct config *config;
+	const struct config_limit *limit;
+	struct arena arena;
+	char tag[KEY_TAG_MAX];
+};
 
 static void
 print_error(void *context, const char *text, bool warning)
@@ -25,13 +32,6 @@ print_error(void *context, const char *text, bool warning)
 	(void)context;
 	if (!warning)
 		fprintf(stderr, "%s\n", text);
-}
-
-static int
-complain(int code, const char *about, const struct err *err)
-{
-	fprintf(stderr, "sluice: %s: %s\n", about, err->text);
-	return code;
 }
 
 static const struct config_limit *
@@ -43,90 +43,50 @@ find_limit(const struct config *config, const char *name)
 	return NULL;
 }
 
-static int64_t
-deadline_us(const struct config *config)
-{
-	int64_t wait_us = config->store.connect_timeout_us;
-
-	return clock_mono_us() +
-	    (wait_us > PATIENCE_US ? wait_us : PATIENCE_US);
-}
-
-static struct redis_link *
-connect_store(const struct config *config, struct err *err)
-{
-	struct redis_session_settings settings = {
-		.username = config->store.username,
-		.password = config->store.password,
-		.prefix = config->store.prefix,
-	};
-	const struct redis_trouble *trouble;
-	struct redis_session *session;
-	struct redis_link *link = NULL;
-	int64_t until_us = deadline_us(config);
-
-	if (!redis_address_parse(
-		str_of(config->store.address), &settings.address, err))
-		return NULL;
-	session = redis_session_start(&settings, until_us, err);
-	if (session == NULL)
-		return NULL;
-	if (redis_session_step(session, until_us, &link, &trouble, err) !=
-	    REDIS_READY)
-		link = NULL;
-	redis_session_free(session);
-	return link;
-}
-
-/* Sends one command; 0, or an exit code once that was said. */
 static int
-send_command(const struct config *config, const struct str *argument, size_t n)
+refuse(const struct target *t, const struct err *err)
 {
-	struct redis_reply *reply = NULL;
-	struct redis_link *link;
-	struct err err = { "out of memory" };
-	int code = EX_OK;
-
-	signal(SIGPIPE, SIG_IGN);
-	link = connect_store(config, &err);
-	if (link == NULL)
-		return complain(EX_UNAVAILABLE, config->store.address, &err);
-	if (!redis_link_send(link, argument, n) ||
-	    redis_link_receive(link, deadline_us(config), &reply, &err) !=
-		REDIS_READY) {
-		code = complain(EX_UNAVAILABLE, config->store.address, &err);
-	} else if (redis_reply_error(reply).p != NULL) {
-		err_set(&err, "%.*s", STR_ARG(redis_reply_error(reply)));
-		code = complain(1, config->store.address, &err);
-	}
-	redis_reply_free(reply);
-	redis_link_close(link);
-	return code;
+	return store_command_complain(1, t->limit->name, err);
 }
 
-/* What both commands need to know; 0, or an exit code once that was said. */
+/*
+ * Where nobody is there is nothing to be forgotten; that is an error only
+ * where nothing else was done.
+ */
 static int
-find_name(const struct config *config, const struct commands_own *own,
-    struct str key, struct arena *arena, struct str *name)
+tell_process(const struct target *t, const char *verb, bool is_all)
 {
-	const struct config_limit *limit = find_limit(config, own->limit);
+	const char *path = t->config->gateway.control;
+	char line[sizeof("forget ") + CONFIG_NAME_MAX + 1 + KEY_TAG_MAX];
+	char about[256];
 	struct err err;
+	int len;
 
-	if (limit == NULL) {
-		err_set(&err, "there is no such limit");
-		return complain(1, own->limit, &err);
+	if (path == NULL)
+		return EX_OK;
+	len = snprintf(
+	    line, sizeof(line), "%s %s %s", verb, t->limit->name, t->tag);
+	snprintf(about, sizeof(about), "[gateway] control = %s", path);
+	switch (control_ask(path, (struct str){ line, (size_t)len },
+	    store_command_deadline_us(t->config), &err)) {
+	case CONTROL_OK:
+		return EX_OK;
+	case CONTROL_NOBODY:
+		if (is_all)
+			return store_command_complain(
+			    EX_UNAVAILABLE, about, &err);
+		return EX_OK;
+	case CONTROL_REFUSED:
+		break;
 	}
-	if (!own_possible(&config->store, limit, &err) ||
-	    !own_name_of(config, limit, key, arena, name, &err) ||
-	    (own->counts != NULL &&
-		!own_counts_good(limit, str_of(own->counts), &err)))
-		return complain(1, limit->name, &err);
-	return EX_OK;
+	return store_command_complain(1, about, &err);
 }
 
+/* ---- set, unset -------------------------------------------------- */
+
 static int
-write_counts(const struct config *config, const struct commands_own *own,
-    struct str name)
+write_counts(
+    const struct target *t, const struct commands_own *own, struct str name)
 {
 	struct str set[5] = { STR("SET"), name, str_of(own->counts),
 		STR("PX") };
@@ -134,40 +94,140 @@ write_counts(const struct config *config, const struct commands_own *own,
 	char milliseconds[32];
 
 	if (own->counts == NULL)
-		return send_command(config, unset, 2);
+		return store_command(t->config, unset, 2);
 	snprintf(milliseconds, sizeof(milliseconds), "%lld",
 	    (long long)(own->for_us / 1000));
 	set[4] = str_of(milliseconds);
-	return send_command(config, set, own->for_us > 0 ? 5 : 3);
+	return store_command(t->config, set, own->for_us > 0 ? 5 : 3);
+}
+
+static int
+run_own(struct target *t, const void *context)
+{
+	const struct commands_own *own = context;
+	struct str name;
+	struct err err;
+	int code;
+
+	if (!own_possible(&t->config->store, t->limit, &err) ||
+	    (own->counts != NULL &&
+		!own_counts_good(t->limit, str_of(own->counts), &err)))
+		return refuse(t, &err);
+	name = own_name(&t->config->store, t->limit, t->tag, &t->arena);
+	if (name.p == NULL) {
+		err_set(&err, "out of memory");
+		return refuse(t, &err);
+	}
+	code = write_counts(t, own, name);
+	return code == EX_OK ? tell_process(t, "forget", false) : code;
+}
+
+/* ---- reset ------------------------------------------------------- */
+
+/* Each count and its penalty, whether there is one or not. */
+static int
+delete_counts(struct target *t)
+{
+	struct limit_names names;
+	struct str *argument = NULL;
+	struct err err;
+	size_t n = 1;
+
+	if (limit_names(
+		t->limit, &t->config->store, t->tag, false, &t->arena, &names))
+		argument = arena_alloc(
+		    &t->arena, (1 + 2 * names.n) * sizeof(*argument));
+	if (argument == NULL) {
+		err_set(&err, "out of memory");
+		return refuse(t, &err);
+	}
+	argument[0] = STR("DEL");
+	for (size_t i = 0; i < names.n; i++) {
+		struct buf penalty;
+
+		buf_init(&penalty);
+		buf_addf(&penalty, "%.*s:p", STR_ARG(names.at[i]));
+		argument[n++] = names.at[i];
+		argument[n++] = arena_copy(&t->arena, buf_str(&penalty));
+		buf_release(&penalty);
+	}
+	return n > 1 ? store_command(t->config, argument, n) : EX_OK;
+}
+
+static int
+run_reset(struct target *t, const void *context)
+{
+	bool is_stored = t->limit->scope == CONFIG_SCOPE_SHARED &&
+	    t->config->store.kind == CONFIG_STORE_REDIS;
+	struct err err;
+	int code = EX_OK;
+
+	(void)context;
+	if (is_stored) {
+		code = delete_counts(t);
+	} else if (t->config->gateway.control == NULL) {
+		err_set(&err,
+		    "its counts are in the running process alone, which is "
+		    "reached through [gateway] control");
+		return refuse(t, &err);
+	}
+	return code == EX_OK ? tell_process(t, "reset", !is_stored) : code;
+}
+
+/* ---- all of them ------------------------------------------------- */
+
+static int
+with_key(struct target *t, const char *limit, struct str key,
+    int (*run)(struct target *, const void *), const void *context)
+{
+	struct err err;
+
+	t->limit = find_limit(t->config, limit);
+	if (t->limit == NULL) {
+		err_set(&err, "there is no such limit");
+		return store_command_complain(1, limit, &err);
+	}
+	if (!own_tag_of(t->config, t->limit, key, &t->arena, t->tag, &err))
+		return refuse(t, &err);
+	return run(t, context);
+}
+
+static int
+with_config(const char *config_file, const char *limit, const char *key,
+    int (*run)(struct target *, const void *), const void *context)
+{
+	struct config *config = config_load(config_file, print_error, NULL);
+	struct target target = { .config = config };
+	struct str value = STR_NONE;
+	struct buf room;
+	int code = EX_USAGE;
+
+	if (config == NULL)
+		return EX_CONFIG;
+	arena_init(&target.arena);
+	buf_init(&room);
+	if (secret_value(key, &room, &value))
+		code = with_key(&target, limit, value, run, context);
+	secret_value_release(&room);
+	arena_release(&target.arena);
+	config_unref(config);
+	return code;
 }
 
 int
 commands_own(const char *config_file, const struct commands_own *own)
 {
-	struct config *config = config_load(config_file, print_error, NULL);
-	struct arena arena;
-	struct buf room;
-	struct str key = STR_NONE;
-	struct str name = STR_NONE;
-	int code = EX_USAGE;
-
-	if (config == NULL)
-		return EX_CONFIG;
 	if (own->counts != NULL &&
 	    own->counts[strspn(own->counts, "0123456789,")] != '\0') {
 		fprintf(stderr, "sluice: %s: a count is a whole number\n",
 		    own->counts);
-		config_unref(config);
 		return EX_USAGE;
 	}
-	arena_init(&arena);
-	buf_init(&room);
-	if (secret_value(own->key, &room, &key))
-		code = find_name(config, own, key, &arena, &name);
-	if (code == EX_OK)
-		code = write_counts(config, own, name);
-	secret_value_release(&room);
-	arena_release(&arena);
-	config_unref(config);
-	return code;
+	return with_config(config_file, own->limit, own->key, run_own, own);
+}
+
+int
+commands_reset(const char *config_file, const char *limit, const char *key)
+{
+	return with_config(config_file, limit, key, run_reset, NULL);
 }

@@ -43,6 +43,8 @@ static const char usage[] =
     "                                  value, or those of its parts: A+B\n"
     "       sluice unset [-c FILE] LIMIT KEY\n"
     "                                  and take them back\n"
+    "       sluice reset [-c FILE] LIMIT KEY\n"
+    "                                  forget what was counted of a key\n"
     "       sluice version             its version and its libraries'\n"
     "FILE: " CONFIG_DEFAULT ", or what $SLUICE_CONFIG says\n"
     "exit: 0 ok, 1 refused, 64 usage, 69 store unreachable, "
@@ -85,6 +87,13 @@ run_own(const struct arguments *arguments)
 }
 
 static int
+run_reset(const struct arguments *arguments)
+{
+	return commands_reset(
+	    arguments->config_file, arguments->value[0], arguments->value[1]);
+}
+
+static int
 run_version(const struct arguments *arguments)
 {
 	(void)arguments;
@@ -108,6 +117,8 @@ static const struct command commands[] = {
 	    .takes_for = true, .run = run_own },
 	{ "unset", 2, " takes a LIMIT and a KEY", .takes_config = true,
 	    .run = run_own },
+	{ "reset", 2, " takes a LIMIT and a KEY", .takes_config = true,
+	    .run = run_reset },
 	{ .name = "version", .run = run_version },
 	{ .name = "--version", .run = run_version },
 	{ .name = "--help", .run = run_help },

@@ -26,6 +26,7 @@
 #include "config/config.h"
 #include "config/places.h"
 #include "domain/store_memory.h"
+#include "process/control.h"
 #include "process/identity.h"
 #include "process/listener.h"
 #include "process/maintenance.h"
@@ -50,6 +51,7 @@ struct server {
 	struct listeners *listeners;
 	struct workers *workers;
 	struct maintenance *maintenance;
+	struct control *control;
 };
 
 /* Descriptors 0 to 2 are there, or what is opened next would become one. */
@@ -171,7 +173,8 @@ start(struct server *s, const struct config *config, struct err *err)
 		return false;
 	s->maintenance = maintenance_start(
 	    &s->gateway.stores, s->gateway.upstreams, s->listeners, err);
-	if (s->maintenance == NULL)
+	if (s->maintenance == NULL ||
+	    !control_start(s->control, &s->gateway, err))
 		return false;
 	s->workers = workers_start(
 	    &s->gateway, s->listeners, (size_t)config->gateway.threads, err);
@@ -263,6 +266,7 @@ stop(struct server *s, const sigset_t *signals)
 	gateway_give_up(&s->gateway);
 	workers_join(s->workers);
 	gateway_abandon(&s->gateway);
+	control_close(s->control);
 	maintenance_stop(s->maintenance);
 	stores_return_leases(&s->gateway.stores);
 	listeners_close(s->listeners);
@@ -316,7 +320,8 @@ run(struct server *s, struct config *config)
 		    s->file);
 		return fail(&err, EXIT_CONFIG);
 	}
-	if (!reload_log(&config->log, &err) || !front_init(&err))
+	if (!control_open(&s->control, config->gateway.control, &err) ||
+	    !reload_log(&config->log, &err) || !front_init(&err))
 		return fail(&err, EXIT_CONFIG);
 	block_signals(&signals);
 	if (!open_gateway(&s->gateway, config, &err) || !start(s, config, &err))

@@ -82,6 +82,8 @@ def use_all(gateway, client):
     got = [ask(gateway, client, "/few").status for _ in range(6)]
     assert got == [200] * 4 + [429] * 2
     own_counts(gateway, "unset", "fixed", client)
+    for limit in LIMITS:
+        own_counts(gateway, "reset", limit, client + "9")
     assert ask(gateway, client).status == 200
     assert not gateway.log.find(OUTAGE)
 

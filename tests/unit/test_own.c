@@ -122,6 +122,65 @@ test_the_key_of_requests(void **state)
 	}
 }
 
+/* Whatever rates a request comes under, its counts are among them. */
+static void
+test_names_of_counts(void **state)
+{
+	static const char *const kinds[] = { "sliding_window", "fixed_window",
+		"fixed_window\nalign = calendar", "token_bucket", "sliding_log",
+		"leaky_bucket" };
+	static const struct {
+		bool instead;
+		const char *plan;
+		size_t n;
+	} t[] = {
+		{ false, "", 2 },
+		{ false, "PLAN=gold\n", 2 },
+		{ true, "", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(kinds) * COUNT(t); i++) {
+		size_t row = i % COUNT(t), n;
+		char options[300], text[100];
+		struct store_check check[STORE_CHECKS_MAX];
+		struct limit_names names;
+		struct config *config;
+		struct params params;
+		struct subject subject;
+
+		snprintf(options, sizeof(options),
+		    "rate = 5/1m, 9/1h\nalgorithm = %s\non_outage = local\n"
+		    "outage_rate = 2/1m\n"
+		    "[tier g]\nwhen = param:PLAN=gold\na = 7/1h, 9/1d",
+		    kinds[i / COUNT(t)]);
+		config = load_limit(REDIS, options);
+		snprintf(text, sizeof(text), "REMOTE_ADDR=192.0.2.1\n%s",
+		    t[row].plan);
+		params = params_of(text, &arena);
+		assert_true(subject_read(
+		    &subject, CONFIG_ROLE_RESPONDER, &params, config, &arena));
+		assert_int_equal(
+		    (t[row].instead ? limit_prepare_instead : limit_prepare)(
+			&config->limit[0], &config->store, &subject, &arena,
+			check, STORE_CHECKS_MAX, &n),
+		    LIMIT_CHECKED);
+		assert_int_equal(n, t[row].n);
+		assert_true(limit_names(&config->limit[0], &config->store,
+		    "192.0.2.1", t[row].instead, &arena, &names));
+		assert_int_equal(names.n, t[row].instead ? 1 : 3);
+		for (size_t k = 0; k < n; k++) {
+			size_t m = 0;
+
+			while (
+			    m < names.n && !str_eq(names.at[m], check[k].key))
+				m++;
+			assert_in_range(m, 0, names.n - 1);
+		}
+		config_unref(config);
+	}
+}
+
 static void
 test_where_it_stands(void **state)
 {
@@ -291,6 +350,8 @@ main(void)
 		    test_where_it_stands, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    test_no_such_key, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_names_of_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    test_where_none_can_be, setup, teardown),

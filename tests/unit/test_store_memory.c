@@ -72,6 +72,27 @@ test_counts(void **context)
 	s->ops->free(s);
 }
 
+/* The count and its penalty; no other. */
+static void
+test_clear(void **context)
+{
+	struct store *s = store_memory_new(100);
+	struct store_check a = limit("a", 1), b = limit("b", 1);
+
+	(void)context;
+	a.check.penalty_us = 2 * HOUR_US;
+	for (int i = 0; i < 2; i++) {
+		ask(s, &a, 1);
+		ask(s, &b, 1);
+	}
+	store_memory_clear(s, STR("none"));
+	store_memory_clear(s, a.key);
+	assert_int_equal(store_memory_count(s), 1);
+	assert_int_equal(ask(s, &a, 1).verdict[0].kind, VERDICT_ALLOWED);
+	assert_int_equal(ask(s, &b, 1).verdict[0].kind, VERDICT_REFUSED);
+	s->ops->free(s);
+}
+
 /* Law 6. */
 static void
 test_all_or_nothing(void **context)
@@ -464,6 +485,7 @@ main(void)
 		cmocka_unit_test(test_penalty),
 		cmocka_unit_test(test_logs_and_queues),
 		cmocka_unit_test(test_expires),
+		cmocka_unit_test(test_clear),
 		cmocka_unit_test(test_max_keys),
 		cmocka_unit_test(test_smaller_max_keys),
 		cmocka_unit_test(test_truth),
