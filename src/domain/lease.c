@@ -418,3 +418,18 @@ leases_return(struct leases *l, struct store *store)
 {
 	give_back(l, store, is_any);
 }
+
+void
+leases_drop(struct leases *l, struct str key)
+{
+	uint64_t hash = lease_table_hash(&l->table, key);
+	struct lease_shard *s = lease_table_lock(&l->table, hash);
+	struct lease *lease;
+
+	while ((lease = lease_table_find_key(s, hash, key)) != NULL) {
+		counter_add(
+		    COUNTER_lease_units_expired, (uint64_t)lease->units);
+		lease_table_remove(&l->table, lease);
+	}
+	lease_table_unlock(s);
+}

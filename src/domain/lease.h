@@ -56,6 +56,11 @@ bool lease_put_back(
  * maintenance thread; returns the clock_mono_us time of its next call.
  */
 int64_t leases_maintain(struct leases *l, struct store *store);
+/*
+ * The key's count begins anew: what is left of its leases is neither spent nor
+ * given back.
+ */
+void leases_drop(struct leases *l, struct str key);
 /* Gives all of them back: when the configuration changes, and at the end. */
 void leases_return(struct leases *l, struct store *store);
 

@@ -91,6 +91,18 @@ lease_table_find_id(const struct lease_shard *s, uint64_t hash, uint64_t id)
 }
 
 struct lease *
+lease_table_find_key(const struct lease_shard *s, uint64_t hash, struct str key)
+{
+	struct lease *lease = first_of(s, hash);
+
+	while (lease != NULL &&
+	    (lease->hash != hash || lease->id == 0 ||
+		!str_eq(lease->check.key, key)))
+		lease = lease->next;
+	return lease;
+}
+
+struct lease *
 lease_table_add(struct lease_table *t, struct lease_shard *s, uint64_t hash,
     const struct store_check *check)
 {

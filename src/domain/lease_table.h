@@ -64,6 +64,9 @@ struct lease *lease_table_find(const struct lease_shard *s, uint64_t hash,
     const struct store_check *check);
 struct lease *lease_table_find_id(
     const struct lease_shard *s, uint64_t hash, uint64_t id);
+/* With the lock: one of that key that is not being taken; NULL: none. */
+struct lease *lease_table_find_key(
+    const struct lease_shard *s, uint64_t hash, struct str key);
 /* With the lock: a new one, being taken. NULL: no room, or no memory. */
 struct lease *lease_table_add(struct lease_table *t, struct lease_shard *s,
     uint64_t hash, const struct store_check *check);

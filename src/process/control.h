@@ -6,7 +6,8 @@
  * ends with the connection; its first line is `ok`, or `error` and why.
  *
  *	reset LIMIT TAG    forgets what this process counts or knows of a key:
- *	                   counts in memory, refusals that are remembered
+ *	                   counts in memory, refusals that are remembered,
+ *	                   units taken ahead
  *	forget LIMIT TAG   the refusals alone: its counts have changed
  *
  * TAG is what stands for the key in the names of counts (pure/key.h).

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "domain/denied.h"
+#include "domain/lease.h"
 #include "domain/limit.h"
 #include "domain/store_memory.h"
 #include "pure/key.h"
@@ -48,6 +49,8 @@ clear_counts(const struct errand *e, const struct config_limit *limit,
 						    : e->stores->shared,
 	    names);
 	clear_in(e->stores->local, instead);
+	for (size_t i = 0; e->stores->leases != NULL && i < names->n; i++)
+		leases_drop(e->stores->leases, names->at[i]);
 }
 
 static void

@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import struct
 import subprocess
 import threading
 
@@ -21,6 +22,8 @@ LIMITS = {
     "limit log": by_key("1/1h", "sliding_log", path="/log/*"),
     "limit year": by_key("1/1year", align="calendar", path="/year/*"),
     "limit slots": by_key("1", "concurrency", path="/slots/*"),
+    "limit ahead": by_key("20/1h", path="/ahead/*", lease=10,
+                          align="epoch"),
     "limit near": by_key("1/1h", path="/near/*", scope="local"),
     "limit client": {"rate": "1/1h", "path": "/client/*"},
     "tier gold": {"when": "param:PLAN=gold", "one": "1/7d"},
@@ -170,6 +173,22 @@ def tag(over, value):
     done = subprocess.run([BINARY, "hash", "-c", over.gateway.config_path,
                            value], capture_output=True, text=True, check=True)
     return done.stdout.strip().rpartition(":")[2]
+
+
+def test_units_that_were_taken_ahead(over, redis):
+    """They are of the count that was: neither spent nor given back."""
+    name = "sluice:{%s}:ahead:f3600000" % tag(over, "ahead")
+
+    def count():
+        value = redis.client().get(name)
+        return value and struct.unpack("<dd", value)[1]
+
+    for _ in range(3):
+        assert not over.refused("ahead", "ahead")
+        assert over.run("reset", "ahead", "ahead") == (0, "")
+        assert count() is None
+    assert over.ask("ahead", "ahead").limit[:2] == (20, 19)
+    until(lambda: count() == 1, 5.0, "what is idle to be given back")
 
 
 def test_own_counts_are_in_force_at_once(over, redis):

@@ -251,6 +251,34 @@ test_given_back_when_idle_or_old(void **state)
 	leases_free(l);
 }
 
+/* All of a key, of whatever N, and of no other. */
+static void
+test_dropped(void **state)
+{
+	struct leases *l = leases_new(NULL);
+	struct store_check c = check_of("k", 100), gold = check_of("k", 200),
+			   other = check_of("other", 100);
+	uint64_t expired = counter_get(COUNTER_lease_units_expired);
+
+	(void)state;
+	leases_drop(l, c.key);
+	assert_true(passes(l, &c));
+	assert_true(passes(l, &gold));
+	assert_true(passes(l, &other));
+	assert_int_equal(distant.asked, 3);
+	store_memory_clear(distant.counts, c.key);
+	leases_drop(l, c.key);
+	assert_int_equal(
+	    counter_get(COUNTER_lease_units_expired), expired + 2 * (SIZE - 1));
+	assert_true(passes(l, &c));
+	assert_true(passes(l, &other));
+	assert_int_equal(distant.asked, 4);
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c), 99);
+	assert_int_equal(left_of(other), 98);
+	leases_free(l);
+}
+
 /* It is as full as if the rest had never been taken. */
 static void
 test_a_bucket_gets_its_tokens_back(void **state)
@@ -805,6 +833,7 @@ main(void)
 		LEASE_TEST(test_what_remains_and_then_none),
 		LEASE_TEST(test_a_cost_alone_leaves_no_lease),
 		LEASE_TEST(test_given_back_when_idle_or_old),
+		LEASE_TEST(test_dropped),
 		LEASE_TEST(test_a_bucket_gets_its_tokens_back),
 		LEASE_TEST(test_nothing_is_spent_late),
 		LEASE_TEST(test_a_lease_ends_with_its_window),
