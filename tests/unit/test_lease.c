@@ -541,7 +541,8 @@ test_what_was_denied_is_forgotten(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		told.sent_us = told.answered_us = clock_us += 10;
+		told.sent_us = told.answered_us =
+		    atomic_fetch_add(&clock_us, 10) + 10;
 		deny_cache_put(denied, &id, &told, HOUR_US);
 		assert_int_equal(deny_cache_find(denied, &id, clock_us, &told),
 		    DENY_CACHE_REFUSED);
