@@ -15,6 +15,8 @@ struct counting {
 	struct store store;
 	struct store *inner;
 	int asked;
+	/* Told of a reset while its answer is on the way; NULL: no. */
+	struct deny_cache *resets;
 };
 
 struct rig {
@@ -36,6 +38,8 @@ count_ask(struct store *store, const struct store_question *q,
 
 	c->asked++;
 	c->inner->ops->ask(c->inner, q, answer);
+	if (c->resets != NULL)
+		denied_forget(c->resets, q->check, q->n);
 }
 
 static void
@@ -335,6 +339,24 @@ test_what_changes_here_is_known_here(void **state)
 	end(&r);
 }
 
+/* The answer to what was asked before a reset is not remembered after it. */
+static void
+test_a_reset_meanwhile(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	begin(&r, A);
+	assert_true(passes(&r, "/"));
+	r.shared.resets = r.stores.denied;
+	assert_true(asks(&r, "/"));
+	assert_true(asks(&r, "/"));
+	r.shared.resets = NULL;
+	assert_true(asks(&r, "/"));
+	assert_false(asks(&r, "/"));
+	end(&r);
+}
+
 static void
 test_another_configuration(void **state)
 {
@@ -413,6 +435,7 @@ main(void)
 		cmocka_unit_test(test_two_are_known),
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_what_changes_here_is_known_here),
+		cmocka_unit_test(test_a_reset_meanwhile),
 		cmocka_unit_test(test_another_configuration),
 		cmocka_unit_test(test_tiers),
 		cmocka_unit_test(test_none),
