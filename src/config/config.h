@@ -146,6 +146,9 @@ struct config_store {
 	struct key_hasher *hasher;
 };
 
+/* Of a limit's lease: `auto`. */
+#define CONFIG_LEASE_AUTO UINT64_MAX
+
 enum config_missing_key {
 	CONFIG_MISSING_UNSET,
 	CONFIG_MISSING_SKIP,

@@ -43,6 +43,7 @@ is_same(enum option_kind kind, const void *a, const void *b)
 	case OPTION_SIZE:
 	case OPTION_DURATION:
 	case OPTION_PERCENT:
+	case OPTION_LEASE:
 	case OPTION_MODE:
 	case OPTION_WORD:
 	case OPTION_WORDS:

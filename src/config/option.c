@@ -20,6 +20,7 @@
 #define SIZE(from, to)        BOUNDED(OPTION_SIZE, from, to)
 #define DURATION(from, to)    BOUNDED(OPTION_DURATION, from, to)
 #define PERCENT(from, to)     BOUNDED(OPTION_PERCENT, from, to)
+#define LEASE(from, to)       BOUNDED(OPTION_LEASE, from, to)
 #define MODE(to)              BOUNDED(OPTION_MODE, 0, to)
 #define WORD(list, first)     .kind = OPTION_WORD, .words = (list), .low = (first)
 #define WORDS(list)           .kind = OPTION_WORDS, .words = (list)
@@ -91,6 +92,7 @@ static const char *const kind_names[] = {
 	[OPTION_SIZE] = "size",
 	[OPTION_DURATION] = "duration",
 	[OPTION_PERCENT] = "share",
+	[OPTION_LEASE] = "auto or count",
 	[OPTION_MODE] = "octal mode",
 	[OPTION_WORD] = "word",
 	[OPTION_WORDS] = "list of",

@@ -28,6 +28,7 @@ enum option_kind {
 	OPTION_SIZE,         /* uint64_t, bytes */
 	OPTION_DURATION,     /* int64_t, microseconds */
 	OPTION_PERCENT,      /* uint64_t */
+	OPTION_LEASE,        /* uint64_t, or CONFIG_LEASE_AUTO */
 	OPTION_MODE,         /* uint64_t, octal */
 	OPTION_WORD,         /* uint64_t, of an enum */
 	OPTION_WORDS,        /* uint64_t, a bit each; `none`: no bit */

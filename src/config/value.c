@@ -214,6 +214,7 @@ set_field(const struct option *o, struct str text,
 	case OPTION_SIZE:
 	case OPTION_DURATION:
 	case OPTION_PERCENT:
+	case OPTION_LEASE:
 	case OPTION_MODE:
 	case OPTION_WORD:
 	case OPTION_WORDS:

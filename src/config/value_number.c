@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "config/config.h"
 #include "pure/rate.h"
 
 static bool
@@ -98,6 +99,22 @@ set_duration(
 }
 
 static bool
+set_lease(
+    const struct option *o, struct str text, uint64_t *field, struct err *err)
+{
+	uint64_t number;
+
+	if (str_eq(text, STR("auto"))) {
+		*field = CONFIG_LEASE_AUTO;
+		return true;
+	}
+	if (!str_to_u64(text, UINT64_MAX, &number))
+		return err_set(err, "`%.*s` is neither auto nor a whole number",
+		    STR_ARG(text));
+	return set_count(o, text, field, err);
+}
+
+static bool
 set_mode(
     const struct option *o, struct str text, uint64_t *field, struct err *err)
 {
@@ -176,6 +193,8 @@ value_number(
 		return set_duration(o, text, field, err);
 	if (o->kind == OPTION_PERCENT)
 		return set_percent(o, text, field, err);
+	if (o->kind == OPTION_LEASE)
+		return set_lease(o, text, field, err);
 	if (o->kind == OPTION_MODE)
 		return set_mode(o, text, field, err);
 	if (o->kind == OPTION_WORDS)

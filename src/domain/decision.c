@@ -263,9 +263,12 @@ lease_sizes(const struct stores *stores, const struct batch *b, int64_t *size)
 	if (stores->leases == NULL || !stores->shared->may_block)
 		return false;
 	for (size_t i = 0; i < b->n; i++) {
-		size[i] = (int64_t)b->limit[i]->lease;
-		if (size[i] == 0)
+		uint64_t lease = b->limit[i]->lease;
+
+		if (lease == 0)
 			return false;
+		size[i] =
+		    lease == CONFIG_LEASE_AUTO ? LEASE_AUTO : (int64_t)lease;
 	}
 	return true;
 }

@@ -19,6 +19,10 @@
  * holds nobody up and takes nothing that is not needed. The lease being taken
  * stands in the table meanwhile, and is that thread's alone.
  *
+ * With `auto` what is taken follows from how fast the lease before was spent
+ * (lease_size.h), so one stays in the table for a while when it is empty, and
+ * a request that took its cost alone leaves an empty one.
+ *
  * What is left of a lease that is too old, too small for a cost, or that
  * nobody has spent from for IDLE_US is given back by the maintenance thread,
  * once: the return names when the units were taken, and the store drops it
@@ -34,6 +38,7 @@
 #include "domain/denied.h"
 #include "domain/lease_table.h"
 #include "pure/lease_figures.h"
+#include "pure/lease_size.h"
 
 #define SPAN_US   200000
 #define MARGIN_US 1000
@@ -102,17 +107,40 @@ tell(const struct lease *lease, int64_t now_us, struct verdict *v,
 	    unit->age_us, v);
 }
 
+/* With the lock. before: NULL: it is not known how fast the key is spent. */
+static int64_t
+auto_size(const struct lease *before, int64_t now_us)
+{
+	if (before == NULL)
+		return 0;
+	return lease_size(before->verdict.taken - before->units,
+	    now_us - before->told_us, before->verdict.remaining);
+}
+
 /*
- * With the lock: a new one; NULL: there can be none. What is left of the one
- * before is too old or too little, and goes back in time.
+ * With the lock: a new one; NULL: there can be none, or is to be none. What
+ * is left of the one before is too old or too little, and goes back in time.
  */
 static struct lease *
 begin(struct leases *l, struct lease_shard *s, struct lease *before,
-    uint64_t hash, const struct store_check *check)
+    uint64_t hash, const struct store_check *check, int64_t size,
+    int64_t now_us)
 {
+	bool is_paced = size == LEASE_AUTO;
+	struct lease *lease;
+
+	if (is_paced)
+		size = auto_size(before, now_us);
 	if (before != NULL && before->units == 0)
 		lease_table_remove(&l->table, before);
-	return lease_table_add(&l->table, s, hash, check);
+	if (!is_paced && size <= check->check.cost)
+		return NULL;
+	lease = lease_table_add(&l->table, s, hash, check);
+	if (lease == NULL)
+		return NULL;
+	lease->is_paced = is_paced;
+	lease->check.check.most = size;
+	return lease;
 }
 
 /* False: nothing was spent; *taking: the lease that is to be asked for. */
@@ -133,9 +161,8 @@ spend(struct leases *l, const struct store_check *check, int64_t size,
 		lease->units -= cost;
 		lease->used_us = now_us;
 		tell(lease, now_us, v, unit);
-	} else if (cost > 0 && size > cost &&
-	    (lease == NULL || lease->id != 0)) {
-		*taking = begin(l, s, lease, hash, check);
+	} else if (cost > 0 && (lease == NULL || lease->id != 0)) {
+		*taking = begin(l, s, lease, hash, check, size, now_us);
 	}
 	lease_table_unlock(s);
 	return spent;
@@ -164,32 +191,51 @@ date(struct lease *lease, int64_t asked_us)
 		lease->spend_until_us = asked_us + full_us - MARGIN_US;
 }
 
-/* What was taken beyond the cost is kept; without any there is no lease. */
+/* With the lock. */
+static void
+count_lease(const struct lease *lease)
+{
+	int64_t taken = lease->verdict.taken;
+
+	counter_add(COUNTER_leases_taken, 1);
+	counter_add(COUNTER_lease_units_taken, (uint64_t)taken);
+	counter_add(
+	    COUNTER_lease_units_spent, (uint64_t)(taken - lease->units));
+}
+
+/* With the lock. v: allowed; what was taken beyond the cost is kept. */
+static void
+fill(struct leases *l, struct lease *lease, int64_t asked_us, int64_t taken_us,
+    const struct verdict *v)
+{
+	lease->verdict = *v;
+	if (v->taken == 0)
+		lease->verdict.taken = lease->check.check.cost;
+	lease->units = lease->verdict.taken - lease->check.check.cost;
+	lease->taken_us = taken_us;
+	lease->told_us = clock_mono_us();
+	lease->used_us = lease->told_us;
+	date(lease, asked_us);
+	lease->id = atomic_fetch_add(&l->last_id, 1) + 1;
+}
+
+/* Without any units beyond the cost there is no lease, but for its pace. */
 static void
 conclude(struct leases *l, struct lease *lease, int64_t asked_us,
     int64_t taken_us, struct verdict *v, struct lease_unit *unit)
 {
 	struct lease_shard *s = lease_table_lock(&l->table, lease->hash);
-	int64_t left = v->taken - lease->check.check.cost;
 
-	if (v->kind != VERDICT_ALLOWED || left <= 0) {
+	if (v->kind == VERDICT_ALLOWED)
+		fill(l, lease, asked_us, taken_us, v);
+	if (lease->units > 0) {
+		count_lease(lease);
+		tell(lease, lease->told_us, v, unit);
+		/* Whom it refused beside us is not to be refused unasked. */
+		denied_forget(l->denied, &lease->check, 1);
+	} else if (lease->id == 0 || !lease->is_paced) {
 		lease_table_remove(&l->table, lease);
-		lease_table_unlock(s);
-		return;
 	}
-	counter_add(COUNTER_leases_taken, 1);
-	counter_add(COUNTER_lease_units_taken, (uint64_t)v->taken);
-	counter_add(COUNTER_lease_units_spent, (uint64_t)(v->taken - left));
-	lease->units = left;
-	lease->taken_us = taken_us;
-	lease->verdict = *v;
-	lease->told_us = clock_mono_us();
-	lease->used_us = lease->told_us;
-	date(lease, asked_us);
-	lease->id = atomic_fetch_add(&l->last_id, 1) + 1;
-	tell(lease, lease->told_us, v, unit);
-	/* Who was refused beside us is not to stand between it and others. */
-	denied_forget(l->denied, &lease->check, 1);
 	lease_table_unlock(s);
 	see_to_it(l);
 }
@@ -287,7 +333,7 @@ share(struct leases *l, const struct missing *m, const struct store_answer *of,
 
 static void
 ask_for(struct leases *l, struct store *store, const struct store_question *q,
-    const int64_t *size, const struct missing *m, struct store_answer *answer,
+    const struct missing *m, struct store_answer *answer,
     struct lease_unit *unit)
 {
 	UNINITIALIZED struct store_check check[STORE_CHECKS_MAX];
@@ -298,7 +344,7 @@ ask_for(struct leases *l, struct store *store, const struct store_question *q,
 	for (size_t i = 0; i < m->n; i++) {
 		check[i] = q->check[m->at[i]];
 		if (m->lease[i] != NULL)
-			check[i].check.most = size[m->at[i]];
+			check[i].check.most = m->lease[i]->check.check.most;
 	}
 	store->ops->ask(store, &rest, &of);
 	share(l, m, &of, asked_us, answer, unit);
@@ -324,7 +370,7 @@ lease_ask(struct leases *l, struct store *store, const struct store_question *q,
 	if (spent > 0)
 		counter_add(COUNTER_lease_units_spent, (uint64_t)spent);
 	if (m.n > 0) {
-		ask_for(l, store, q, size, &m, answer, unit);
+		ask_for(l, store, q, &m, answer, unit);
 		return;
 	}
 	answer->status = STORE_ANSWERED;
@@ -339,7 +385,7 @@ lease_ask(struct leases *l, struct store *store, const struct store_question *q,
 static bool
 is_due(const struct lease *lease, int64_t now_us)
 {
-	return lease->units == 0 || now_us >= lease->spend_until_us ||
+	return now_us >= lease->spend_until_us ||
 	    now_us - lease->used_us >= IDLE_US;
 }
 

@@ -12,6 +12,9 @@
 
 #include "domain/store.h"
 
+/* A size that follows from how fast the key was spent here of late. */
+#define LEASE_AUTO INT64_C(-1)
+
 struct deny_cache;
 struct leases;
 
@@ -36,7 +39,7 @@ void leases_set_waker(
 
 /*
  * As store->ops->ask, of a question whose checks all enforce and may all be
- * leased, up to size[i] units each. What there is of leases is spent; the
+ * leased, up to size[i] units each, or LEASE_AUTO. What there is of leases is spent; the
  * rest goes to the store as one question. If that refuses, nothing is spent.
  * If the store is out, what was spent stands, and the other verdicts are
  * VERDICT_ERROR.

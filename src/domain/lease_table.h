@@ -28,6 +28,8 @@ struct lease {
 	/* 0: a thread is asking for it, and it is that thread's alone. */
 	uint64_t id;
 	int64_t units; /* not spent */
+	/* Stays when all are spent, so that the next one's size is known. */
+	bool is_paced;
 	/* By clock_mono_us; sure to be within its window and its time. */
 	int64_t spend_until_us;
 	int64_t gone_us; /* by then the window of its units is over */

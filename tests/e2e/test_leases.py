@@ -120,8 +120,9 @@ def test_other_algorithms(farm, redis, algorithm):
     assert LIMIT - 4 * SIZE <= admitted <= LIMIT + 1
 
 
-def test_far_fewer_trips_than_requests(farm, redis):
-    settings = config(farm, redis)
+@pytest.mark.parametrize("lease", [SIZE, "auto"])
+def test_far_fewer_trips_than_requests(farm, redis, lease):
+    settings = config(farm, redis, lease=lease)
     settings["limit leased"]["rate"] = "100000/1h"
     gateway = farm.gateway(settings)
     redis.client().config_resetstat()
@@ -138,6 +139,17 @@ def test_far_fewer_trips_than_requests(farm, redis):
     assert numbers["lease_units_taken"] == (
         numbers["lease_units_spent"] + numbers["lease_units_returned"])
     assert numbers["lease_units_expired"] == 0
+
+
+def test_auto_admits_the_limit(farm, redis):
+    settings = config(farm, redis, lease="auto")
+    gateways = [farm.gateway(settings) for _ in range(4)]
+    statuses = fire(gateways)
+    admitted = statuses.count(200)
+    assert admitted + statuses.count(429) == ASKED
+    # It holds a sixteenth of what remains at the most.
+    assert LIMIT - 4 * (LIMIT // 16) <= admitted <= LIMIT
+    all_is_back(redis, admitted)
 
 
 def test_the_headers_count_what_is_held(farm, redis):

@@ -309,6 +309,15 @@ test_leases(void **state)
 		{ L "algorithm = token_bucket\n", "" },
 		{ REDIS "[limit a]\nrate = 10/1m\nlease = 1000001\n",
 		    "t.ini:7: [limit a] lease: must be 0 to 1000000\n" },
+		{ REDIS "[limit a]\nrate = 10/1m\nlease = auto\n", "" },
+		{ REDIS "[limit a]\nrate = 10/1m\nlease = auto\n"
+			"algorithm = sliding_log\n",
+		    "t.ini:7: [limit a] lease: belongs to algorithm = "
+		    "fixed_window, sliding_window or token_bucket\n" },
+		{ REDIS "[limit a]\nrate = 10/1m\nlease = Auto\n",
+		    "t.ini:7: [limit a] lease: `Auto` is neither auto nor a "
+		    "whole "
+		    "number\n" },
 		{ L "algorithm = sliding_log\n",
 		    "t.ini:7: [limit a] lease: belongs to algorithm = "
 		    "fixed_window, sliding_window or token_bucket\n" },

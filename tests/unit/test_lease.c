@@ -104,11 +104,13 @@ static const struct store_ops distant_ops = {
 };
 
 static struct distant distant;
+static int64_t size; /* of leases */
 
 static int
 set_up(void **state)
 {
 	(void)state;
+	size = SIZE;
 	distant = (struct distant){
 		.store = { .ops = &distant_ops, .may_block = true },
 		.counts = store_memory_new(1000),
@@ -142,7 +144,6 @@ static struct verdict
 ask(struct leases *l, const struct store_check *c, struct lease_unit *unit)
 {
 	struct store_question q = { c, 1 };
-	int64_t size = SIZE;
 	struct store_answer a;
 
 	lease_ask(l, &distant.store, &q, &size, &a, unit);
@@ -347,18 +348,18 @@ test_all_or_nothing(void **state)
 	struct store_check c[2] = { check_of("wide", 100),
 		check_of("narrow", 3) };
 	struct store_question q = { c, 2 };
-	int64_t size[2] = { SIZE, SIZE };
+	int64_t sizes[2] = { SIZE, SIZE };
 	struct lease_unit unit[2];
 	struct store_answer a;
 
 	(void)state;
-	lease_ask(l, &distant.store, &q, size, &a, unit);
+	lease_ask(l, &distant.store, &q, sizes, &a, unit);
 	assert_int_equal(a.verdict[0].remaining, 99);
 	assert_int_equal(a.verdict[1].remaining, 2);
 	for (int i = 0; i < 2; i++)
-		lease_ask(l, &distant.store, &q, size, &a, unit);
+		lease_ask(l, &distant.store, &q, sizes, &a, unit);
 	assert_int_equal(distant.asked, 1);
-	lease_ask(l, &distant.store, &q, size, &a, unit);
+	lease_ask(l, &distant.store, &q, sizes, &a, unit);
 	assert_int_equal(distant.asked, 2);
 	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
 	assert_int_equal(a.verdict[0].remaining, 97);
@@ -366,7 +367,7 @@ test_all_or_nothing(void **state)
 	leases_return(l, &distant.store);
 	assert_int_equal(left_of(c[0]), 97);
 	/* Nor is anything taken of a key that has none yet. */
-	lease_ask(other, &distant.store, &q, size, &a, unit);
+	lease_ask(other, &distant.store, &q, sizes, &a, unit);
 	assert_int_equal(a.verdict[1].kind, VERDICT_REFUSED);
 	assert_int_equal(left_of(c[0]), 97);
 	leases_free(l);
@@ -381,17 +382,17 @@ test_nothing_is_spent_of_a_lease_that_ended(void **state)
 	struct store_check c[2] = { check_of("wide", 100),
 		check_of("narrow", 1) };
 	struct store_question q = { c, 2 };
-	int64_t size[2] = { SIZE, SIZE };
+	int64_t sizes[2] = { SIZE, SIZE };
 	struct lease_unit unit[2];
 	struct store_answer a;
 
 	(void)state;
 	c[0].check.algorithm = ALGORITHM_TOKEN_BUCKET;
-	lease_ask(l, &distant.store, &q, size, &a, unit);
+	lease_ask(l, &distant.store, &q, sizes, &a, unit);
 	assert_int_equal(a.verdict[1].kind, VERDICT_ALLOWED);
 	clock_us += 70000;
 	distant.ending = l;
-	lease_ask(l, &distant.store, &q, size, &a, unit);
+	lease_ask(l, &distant.store, &q, sizes, &a, unit);
 	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
 	assert_int_equal(a.verdict[1].kind, VERDICT_REFUSED);
 	/* 1 of 100 an hour was taken: it is full then, and not before. */
@@ -463,7 +464,7 @@ test_while_the_store_is_out(void **state)
 	struct leases *l = leases_new(NULL);
 	struct store_check c[2] = { check_of("k", 100), check_of("new", 100) };
 	struct store_question q = { c, 2 };
-	int64_t size[2] = { SIZE, SIZE };
+	int64_t sizes[2] = { SIZE, SIZE };
 	struct lease_unit unit[2];
 	struct store_answer a;
 
@@ -472,7 +473,7 @@ test_while_the_store_is_out(void **state)
 	distant.out = true;
 	for (int i = 1; i < SIZE - 1; i++)
 		assert_true(passes(l, &c[0]));
-	lease_ask(l, &distant.store, &q, size, &a, unit);
+	lease_ask(l, &distant.store, &q, sizes, &a, unit);
 	assert_int_equal(a.status, STORE_ANSWERED);
 	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
 	assert_int_equal(a.verdict[1].kind, VERDICT_ERROR);
@@ -558,6 +559,73 @@ test_what_was_denied_is_forgotten(void **state)
 	}
 	leases_free(l);
 	deny_cache_free(denied);
+}
+
+/* By 10 a ms: one, then as many as its pace and the share of the rest are. */
+static void
+test_auto(void **state)
+{
+	struct leases *l = leases_new(NULL);
+	struct store_check c = check_of("k", 100000);
+	struct lease_unit unit;
+
+	(void)state;
+	size = LEASE_AUTO;
+	assert_int_equal(ask(l, &c, &unit).remaining, 99999);
+	assert_int_equal(unit.id, 0);
+	clock_us += 2000; /* one in 2 ms is 50 in 100 ms */
+	assert_int_equal(ask(l, &c, &unit).remaining, 99998);
+	assert_true(unit.id != 0);
+	assert_int_equal(left_of(c), 99999 - 50);
+	for (int i = 1; i < 50; i++) {
+		clock_us += 100;
+		assert_true(passes(l, &c));
+	}
+	assert_int_equal(distant.asked, 2);
+	clock_us += 100; /* 50 in 5 ms */
+	assert_true(passes(l, &c));
+	assert_int_equal(left_of(c), 99949 - 1000);
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c), 99949 - 1);
+	leases_free(l);
+}
+
+/* A cold key is asked for each time, and leaves nothing. */
+static void
+test_auto_of_a_cold_key(void **state)
+{
+	struct leases *l = leases_new(NULL);
+	struct store_check c = check_of("k", 100000);
+
+	(void)state;
+	size = LEASE_AUTO;
+	for (int i = 1; i <= 5; i++) {
+		assert_true(passes(l, &c));
+		assert_int_equal(left_of(c), 100000 - i);
+		clock_us += 110000;
+		leases_maintain(l, &distant.store);
+	}
+	assert_int_equal(distant.asked, 5);
+	assert_int_equal(distant.settled, 0);
+	leases_free(l);
+}
+
+/* Near the limit it takes one at a time, and all of them. */
+static void
+test_auto_near_the_limit(void **state)
+{
+	struct leases *l = leases_new(NULL);
+	struct store_check c = check_of("k", 40);
+
+	(void)state;
+	size = LEASE_AUTO;
+	for (int i = 1; i <= 40; i++) {
+		assert_true(passes(l, &c));
+		assert_true(left_of(c) >= 40 - i - 2);
+	}
+	assert_int_equal(left_of(c), 0);
+	assert_false(passes(l, &c));
+	leases_free(l);
 }
 
 /* ---- drawn traces ------------------------------------------------ */
@@ -730,12 +798,14 @@ test_drawn_traces(void **state)
 {
 	static struct trace t;
 
+	(void)state;
 	distant.slow = true;
 	for (int round = 0; round < 600; round++) {
-		tear_down(state);
+		distant.counts->ops->free(distant.counts);
 		distant.counts = store_memory_new(1000);
 		memset(&t, 0, sizeof(t));
 		draw_limit(&t);
+		size = draw(0, 1) == 0 ? LEASE_AUTO : SIZE;
 		for (size_t i = 0; i < GATEWAYS; i++)
 			t.gateway[i] = leases_new(NULL);
 		for (int64_t i = draw(10, 600); i > 0; i--)
@@ -825,6 +895,13 @@ test_raced(void **state)
 	leases_free(l);
 }
 
+static void
+test_raced_auto(void **state)
+{
+	size = LEASE_AUTO;
+	test_raced(state);
+}
+
 int
 main(void)
 {
@@ -847,9 +924,13 @@ main(void)
 		LEASE_TEST(test_no_cost),
 		LEASE_TEST(test_many_are_returned_together),
 		LEASE_TEST(test_what_was_denied_is_forgotten),
+		LEASE_TEST(test_auto),
+		LEASE_TEST(test_auto_of_a_cold_key),
+		LEASE_TEST(test_auto_near_the_limit),
 		LEASE_TEST(test_drawn_traces),
 		LEASE_TEST(test_killed),
 		LEASE_TEST(test_raced),
+		LEASE_TEST(test_raced_auto),
 	};
 
 	seed = draw_seed();
