@@ -106,12 +106,23 @@ end(struct rig *r)
 	config_unref(r->config);
 }
 
+/* What is sent in the microsecond of a reset counts as sent before it. */
+static void
+await_tick(void)
+{
+	int64_t before_us = clock_mono_us();
+
+	while (clock_mono_us() == before_us)
+		;
+}
+
 /* A request for a path; true: it passes. */
 static bool
 passes(struct rig *r, const char *path)
 {
 	char text[200];
 
+	await_tick();
 	snprintf(text, sizeof(text),
 	    "REMOTE_ADDR=192.0.2.1\nREQUEST_METHOD=GET\nREQUEST_URI=%s", path);
 	r->params = params_of(text, &arena);
