@@ -30,31 +30,41 @@ front_library(void)
 #endif
 }
 
+/*
+ * A head is written so that it ends where the file ends: nothing of an
+ * earlier one is behind it, and the file need not be cut for each. What
+ * libfcgi then reads ends with it.
+ */
+#define HEAD_ROOM ((size_t)256 * 1024)
+
 int
 front_open_memfd(struct err *err)
 {
 	int fd = memfd_create("sluice-head", MFD_CLOEXEC);
 
-	if (fd < 0)
-		err_set(err, "memfd_create: %s", strerror(errno));
-	return fd;
+	if (fd >= 0 && ftruncate(fd, HEAD_ROOM) == 0)
+		return fd;
+	err_set(err, "memfd: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 static bool
-fill(int memfd, struct str head)
+fill(int memfd, struct str head, size_t room)
 {
+	off_t begin = (off_t)(room - head.len);
 	size_t at = 0;
 
 	while (at < head.len) {
-		ssize_t n =
-		    pwrite(memfd, head.p + at, head.len - at, (off_t)at);
+		ssize_t n = pwrite(
+		    memfd, head.p + at, head.len - at, begin + (off_t)at);
 
 		if (n <= 0)
 			return false;
 		at += (size_t)n;
 	}
-	return ftruncate(memfd, (off_t)head.len) == 0 &&
-	    lseek(memfd, 0, SEEK_SET) == 0;
+	return lseek(memfd, begin, SEEK_SET) == begin;
 }
 
 /* libfcgi puts FCGI_ROLE in front; a peer's own comes after it. */
@@ -108,17 +118,34 @@ parse(FCGX_Request *r, int *memfd)
 	return false;
 }
 
+/* A larger head has its file to itself, as long as it is read. */
+static bool
+read_head(FCGX_Request *request, int *memfd, struct str head)
+{
+	bool is_large = head.len > HEAD_ROOM;
+	size_t room = is_large ? head.len : HEAD_ROOM;
+	struct err ignored;
+	bool parsed;
+
+	if (*memfd < 0)
+		*memfd = front_open_memfd(&ignored);
+	if (*memfd < 0 || (is_large && ftruncate(*memfd, (off_t)room) < 0))
+		return false;
+	parsed = fill(*memfd, head, room) && parse(request, memfd);
+	if (is_large && *memfd >= 0 && ftruncate(*memfd, HEAD_ROOM) < 0) {
+		close(*memfd);
+		*memfd = -1;
+	}
+	return parsed;
+}
+
 struct front *
 front_new(
     int *memfd, struct str head, struct params *params, struct arena *arena)
 {
 	struct front *front = calloc(1, sizeof(*front));
-	struct err ignored;
 
-	if (*memfd < 0)
-		*memfd = front_open_memfd(&ignored);
-	if (front == NULL || *memfd < 0 || !fill(*memfd, head) ||
-	    !parse(&front->request, memfd)) {
+	if (front == NULL || !read_head(&front->request, memfd, head)) {
 		free(front);
 		return NULL;
 	}
