@@ -157,6 +157,25 @@ def test_every_size_within_40_of_max_head(gateway):
             refused_as_too_large(gateway, head)
 
 
+@pytest.fixture(scope="module")
+def roomy(shared):
+    """One worker, so that each head follows the last in the same file."""
+    app = shared.application()
+    return shared.gateway({
+        "gateway": {"max_head": "2m", "threads": 1},
+        "log": {"access": "denied"},
+        "backend default": fastcgi(app),
+    })
+
+
+@pytest.mark.parametrize("boundary", [256 * 1024, 1200 * 1024])
+def test_large_and_small_heads_in_turn(roomy, boundary):
+    rng = random.Random(boundary)
+    for size in range(boundary - 30, boundary + 31, 2):
+        items, head = exact_head(rng, size)
+        serve_both(roomy, items, head)
+
+
 def drawn_request(rng):
     """(pairs, head, body records, body), within max_head."""
     size = int(2 ** rng.uniform(2, 16.5))
