@@ -573,6 +573,36 @@ test_leases(void **state)
 	leases = NULL;
 }
 
+/* Figures of a while ago are told with the time that has passed since. */
+static void
+test_figures_of_a_lease(void **state)
+{
+	static const struct row row = { A "algorithm = token_bucket\n" LEASED,
+		"a allow 6 5000000\n", UP, "", "" };
+	int64_t at_us = 0;
+
+	(void)state;
+	leases = leases_new(NULL);
+	shared.store.may_block = true;
+	for (int i = 0; i < 4; i++) {
+		struct decision d;
+		struct config *config = decide(&row, &d);
+
+		assert_int_equal(shared.asked.len, i == 0 ? 2 : 0);
+		assert_int_equal(d.verdict.remaining, 9 - i);
+		assert_true(d.numbers.at_us > at_us);
+		assert_int_equal(
+		    d.numbers.at_us + d.verdict.next_us, 1000 + 's' + 5000000);
+		assert_int_equal(d.part[0].taken_us, 1000 + 's');
+		assert_int_equal(d.part[0].check.check.full_us, 1);
+		at_us = d.numbers.at_us;
+		config_unref(config);
+	}
+	shared.store.may_block = false;
+	leases_free(leases);
+	leases = NULL;
+}
+
 /* All that a request can come under, in one question. */
 static void
 test_many(void **state)
@@ -629,6 +659,7 @@ main(void)
 		cmocka_unit_test(test_when_it_was_so),
 		cmocka_unit_test(test_order_is_no_matter),
 		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_figures_of_a_lease),
 		cmocka_unit_test(test_many),
 	};
 
