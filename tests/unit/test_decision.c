@@ -17,6 +17,7 @@ struct fake {
 	/* "NAME allow REMAINING NEXT", "NAME refuse RETRY", "NAME error" */
 	const char *says;
 	bool out;
+	int64_t later_us; /* than it usually is */
 	struct buf asked;
 	struct buf refunded;
 };
@@ -85,7 +86,7 @@ fake_ask(struct store *store, const struct store_question *q,
 	assert_in_range(q->n, 1, STORE_CHECKS_MAX);
 	*answer = (struct store_answer){
 		.status = f->out ? STORE_OUT : STORE_ANSWERED,
-		.taken_us = 1000 + f->letter,
+		.taken_us = 1000 + f->letter + f->later_us,
 		.wait_us = 30 + f->letter,
 		.retry_us = f->out ? RETRY_OUT_US : 0,
 		.reason = f->out ? "it is out" : "one key",
@@ -579,15 +580,18 @@ test_figures_of_a_lease(void **state)
 {
 	static const struct row row = { A "algorithm = token_bucket\n" LEASED,
 		"a allow 6 5000000\n", UP, "", "" };
+	static const struct row both = { A
+		"algorithm = token_bucket\n" LEASED B LEASED,
+		"b allow 6 1\n", UP, "", "" };
 	int64_t at_us = 0;
+	struct config *config;
+	struct decision d;
 
 	(void)state;
 	leases = leases_new(NULL);
 	shared.store.may_block = true;
-	for (int i = 0; i < 4; i++) {
-		struct decision d;
-		struct config *config = decide(&row, &d);
-
+	for (int i = 0; i < 3; i++) {
+		config = decide(&row, &d);
 		assert_int_equal(shared.asked.len, i == 0 ? 2 : 0);
 		assert_int_equal(d.verdict.remaining, 9 - i);
 		assert_true(d.numbers.at_us > at_us);
@@ -598,6 +602,14 @@ test_figures_of_a_lease(void **state)
 		at_us = d.numbers.at_us;
 		config_unref(config);
 	}
+	/* Each by the trip in which its units were taken. */
+	shared.later_us = 7;
+	config = decide(&both, &d);
+	expect_str(buf_str(&shared.asked), STR("b."));
+	assert_int_equal(d.part[0].taken_us, 1000 + 's');
+	assert_int_equal(d.part[1].taken_us, 1000 + 's' + 7);
+	config_unref(config);
+	shared.later_us = 0;
 	shared.store.may_block = false;
 	leases_free(leases);
 	leases = NULL;

@@ -585,8 +585,11 @@ test_auto(void **state)
 	clock_us += 100; /* 50 in 5 ms */
 	assert_true(passes(l, &c));
 	assert_int_equal(left_of(c), 99949 - 1000);
+	clock_us += SPAN_US; /* one in 200 ms */
+	assert_true(passes(l, &c));
+	assert_int_equal(left_of(c), 99949 - 1000 - 1);
 	leases_return(l, &distant.store);
-	assert_int_equal(left_of(c), 99949 - 1);
+	assert_int_equal(left_of(c), 99949 - 2);
 	leases_free(l);
 }
 
