@@ -160,7 +160,7 @@ def test_every_size_within_40_of_max_head(gateway):
 @pytest.fixture(scope="module")
 def roomy(shared):
     """One worker, so that each head follows the last in the same file."""
-    app = shared.application()
+    app = shared.application(name="roomy")
     return shared.gateway({
         "gateway": {"max_head": "2m", "threads": 1},
         "log": {"access": "denied"},
