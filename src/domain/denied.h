@@ -23,12 +23,18 @@ struct denied_request {
 };
 
 /*
- * True: at least one check would be refused. Then check and limit hold the
+ * True: at least one check would be refused, and no limit that is not known to
+ * refuse can have begun to for longer than it would be remembered: 100 ms with
+ * lease, leaky_bucket and cost = response:, and never with concurrency and
+ * count, beside which the store is always asked. Then check and limit hold the
  * checks of the limits that refuse, n and answer are theirs, and the store is
  * not to be asked.
  */
 bool denied_recall(struct denied_request *r, struct store_answer *answer);
-/* What the store has said of them; sent_us: not after it was asked. */
+/*
+ * What the store has said of them; sent_us: not after it was asked. All that it
+ * refuses is known equally long: as long as what is known the shortest.
+ */
 void denied_learn(const struct denied_request *r,
     const struct store_answer *answer, int64_t sent_us);
 /* These have got units back, or have been charged more. */

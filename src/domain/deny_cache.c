@@ -31,8 +31,7 @@ struct entry {
 	int64_t period_us;
 	int64_t burst;
 	int64_t cost;
-	int64_t refused_until_us;
-	int64_t told_until_us; /* 0: free */
+	int64_t until_us; /* 0: free */
 	struct deny_cache_answer answer;
 };
 
@@ -133,7 +132,7 @@ unlock_bucket(struct deny_cache *c, const struct name *name)
 static bool
 is_named(const struct entry *e, const struct name *name)
 {
-	return e->told_until_us != 0 && e->key.hash[0] == name->hash[0] &&
+	return e->until_us != 0 && e->key.hash[0] == name->hash[0] &&
 	    e->key.hash[1] == name->hash[1];
 }
 
@@ -151,15 +150,8 @@ is_of(const struct entry *e, const struct name *name,
 static bool
 is_over(const struct deny_cache *c, const struct entry *e, int64_t now_us)
 {
-	return e->told_until_us <= now_us ||
+	return e->until_us <= now_us ||
 	    e->answer.sent_us <= atomic_load(&c->flushed_us);
-}
-
-static int64_t
-worth_until(const struct entry *e)
-{
-	return e->answer.verdict.kind == VERDICT_REFUSED ? e->refused_until_us
-							 : e->told_until_us;
 }
 
 /*
@@ -182,7 +174,7 @@ place_for(struct deny_cache *c, struct bucket *b, const struct name *name,
 
 		if (is_over(c, e, answer->answered_us))
 			return e;
-		if (worth_until(e) < worth_until(soonest))
+		if (e->until_us < soonest->until_us)
 			soonest = e;
 	}
 	counter_add(COUNTER_deny_cache_evictions, 1);
@@ -205,17 +197,18 @@ is_late(const struct deny_cache *c, const struct bucket *b,
 	    answer->sent_us + ttl_us <= answer->answered_us;
 }
 
-/* How long, from when it was sent on, the refusal and what it tells stand. */
-static int64_t
-refused_for(const struct verdict *v, int64_t ttl_us)
+int64_t
+deny_cache_stands_us(const struct verdict *refusal)
 {
-	int64_t for_us = ttl_us;
+	int64_t for_us = INT64_MAX;
 
-	if (v->retry_us != ALGORITHM_NEVER)
-		for_us = shorter(for_us, v->retry_us);
-	if (v->penalty_us > 0)
-		for_us = shorter(for_us, v->penalty_us);
-	return v->next_us > 0 ? shorter(for_us, v->next_us) : for_us;
+	if (refusal->retry_us != ALGORITHM_NEVER)
+		for_us = refusal->retry_us;
+	if (refusal->penalty_us > 0)
+		for_us = shorter(for_us, refusal->penalty_us);
+	if (refusal->next_us > 0)
+		for_us = shorter(for_us, refusal->next_us);
+	return for_us;
 }
 
 void
@@ -223,15 +216,17 @@ deny_cache_put(struct deny_cache *c, const struct deny_cache_id *id,
     const struct deny_cache_answer *answer, int64_t ttl_us)
 {
 	const struct check *check = &id->check->check;
-	const struct verdict *v = &answer->verdict;
 	struct name name = name_of(c, id->check->key);
 	struct bucket *b = lock_bucket(c, &name);
 	struct entry *e;
 
 	ttl_us = shorter(ttl_us, deny_cache_ttl_us(c));
+	if (answer->verdict.kind == VERDICT_REFUSED)
+		ttl_us =
+		    shorter(ttl_us, deny_cache_stands_us(&answer->verdict));
 	e = is_late(c, b, answer, ttl_us) ? NULL
 					  : place_for(c, b, &name, id, answer);
-	if (e != NULL) {
+	if (e != NULL)
 		*e = (struct entry){
 			.key = name,
 			.serial = id->serial,
@@ -239,13 +234,9 @@ deny_cache_put(struct deny_cache *c, const struct deny_cache_id *id,
 			.period_us = check->period_us,
 			.burst = check->burst,
 			.cost = check->cost,
-			.told_until_us = answer->sent_us + ttl_us,
-			.refused_until_us = answer->sent_us,
+			.until_us = answer->sent_us + ttl_us,
 			.answer = *answer,
 		};
-		if (v->kind == VERDICT_REFUSED)
-			e->refused_until_us += refused_for(v, ttl_us);
-	}
 	unlock_bucket(c, &name);
 }
 
@@ -274,13 +265,10 @@ static enum deny_cache_known
 tell(const struct entry *e, int64_t now_us, struct deny_cache_answer *answer)
 {
 	*answer = e->answer;
-	if (now_us < e->refused_until_us) {
-		grow_older(answer, now_us);
-		return DENY_CACHE_REFUSED;
-	}
-	answer->verdict.kind = VERDICT_ALLOWED;
-	answer->verdict.retry_us = 0;
-	return DENY_CACHE_TOLD;
+	if (answer->verdict.kind != VERDICT_REFUSED)
+		return DENY_CACHE_TOLD;
+	grow_older(answer, now_us);
+	return DENY_CACHE_REFUSED;
 }
 
 enum deny_cache_known
@@ -309,7 +297,7 @@ deny_cache_forget(struct deny_cache *c, struct str key, int64_t now_us)
 		b->forgot_us = now_us;
 	for (size_t i = 0; i < c->ways; i++)
 		if (is_named(&b->entry[i], &name))
-			b->entry[i].told_until_us = 0;
+			b->entry[i].until_us = 0;
 	unlock_bucket(c, &name);
 }
 

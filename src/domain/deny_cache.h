@@ -8,7 +8,9 @@
  * then), what is left of its penalty (the next refusal begins another), and a
  * ttl. So it is over before the store would let the check pass, and what it
  * tells is what the store would: waits are shorter by the time since the
- * answer came, and never too short.
+ * answer came, and never too short. Of several that one answer refuses the
+ * longest wait is told: whoever puts them gives all the least of their times
+ * (denied.c).
  *
  * The cost is part of it, since a larger one has a longer wait.
  *
@@ -49,6 +51,8 @@ struct deny_cache_answer {
 	int64_t taken_us; /* on the store's clock */
 };
 
+/* The least of those times without the ttl; INT64_MAX: there is none. */
+int64_t deny_cache_stands_us(const struct verdict *refusal);
 /*
  * Remembers it for ttl_us at most. One that allows stands beside the refusal
  * of another rate of its limit: of it only `limit` and own_count are good

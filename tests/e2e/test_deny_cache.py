@@ -22,6 +22,11 @@ LIMITS = {
     "limit beside": by_key("1/1h", path="/seen"),
     "limit near": by_key("99/1h", path="/near", scope="local"),
     "limit far": by_key("1/1h", path="/near"),
+    "limit short": by_key("1/1m", path="/pair*"),
+    "limit pair-count": by_key("1/1h", path="/pair-count", count="200"),
+    "limit pair-lease": by_key("1/1h", path="/pair-lease", lease=2),
+    "limit pair-cost": by_key("1/1h", path="/pair-cost",
+                              cost="response:X-Cost"),
     "limit cost": by_key("9/1h", path="/cost*", cost="/costly=8, *=1"),
 }
 
@@ -186,6 +191,21 @@ def test_who_is_always_asked(farm, redis, path):
     over.set()
     first.join(10.0)
     assert not gateway.log.find("refused", cached="yes")
+
+
+@pytest.mark.parametrize("path", ["/pair-count", "/pair-lease", "/pair-cost"])
+def test_the_longest_wait_is_told(gateway, redis, clean, path):
+    """Also when the limit that has it is remembered for less, or not."""
+    assert ask(gateway, path).status == 200
+
+    def asked():
+        got, n = commands(redis, lambda: ask(gateway, path))
+        assert got.status == 429
+        assert int(got.header("Retry-After")) > 3000
+        return n > 0
+
+    assert asked()
+    until(asked, 10.0, "another question to Redis")
 
 
 def test_a_penalty_is_set_once(gateway, redis, clean):

@@ -179,8 +179,10 @@ test_who_is_remembered(void **state)
 		{ A "[limit b]\nrate = 9/1h\n", true },
 		{ "[limit b]\nrate = 9/1h\n" A, true },
 		{ A "[limit b]\nrate = 9/1h\nscope = local\n", true },
-		{ A "[limit b]\nrate = 9\nalgorithm = concurrency\n", true },
-		{ A "[limit b]\nrate = 9/1h\ncount = 401\n", true },
+		{ A "[limit b]\nrate = 9/1h\nlease = 4\n", true },
+		/* But not beside what is not known to refuse when it does. */
+		{ A "[limit b]\nrate = 9\nalgorithm = concurrency\n", false },
+		{ "[limit b]\nrate = 9/1h\ncount = 401\n" A, false },
 	};
 
 	(void)state;
@@ -293,6 +295,106 @@ test_two_are_known(void **state)
 	assert_string_equal(r.d.limit->name, "b");
 	assert_int_equal(r.d.n_parts, 2);
 	end(&r);
+}
+
+/* When the last answer is asked for so much later; true: a refuses still. */
+static bool
+is_known_after(struct rig *r, int64_t later_us)
+{
+	struct deny_cache_id id = { &r->d.part[0].check, r->config->serial };
+	struct deny_cache_answer told;
+
+	assert_string_equal(r->d.part[0].limit->name, "a");
+	return deny_cache_find(r->stores.denied, &id,
+		   clock_mono_us() + later_us, &told) == DENY_CACHE_REFUSED;
+}
+
+/* Else the shorter wait would be told when the longer one is forgotten. */
+static void
+test_one_answer_is_known_equally_long(void **state)
+{
+	static const struct {
+		const char *beside;
+		bool shortly;
+	} t[] = {
+		{ "rate = 1/2h\n" FIRST, false },
+		{ "rate = 1/2h\nlease = 1\n" FIRST, true },
+		{ "rate = 1/2h\ncost = response:X-Cost\n" FIRST, true },
+		{ "rate = 1/2h\nalgorithm = leaky_bucket\n", true },
+		/* Another number is to be told soon. */
+		{ "rate = 360000/1h\nalgorithm = token_bucket\n"
+		  "cost = 360000\n",
+		    true },
+		/* Those that allow are no news. */
+		{ "rate = 9/2h\nlease = 4\n" FIRST, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(t); i++) {
+		struct buf limits;
+		struct rig r;
+
+		buf_init(&limits);
+		buf_addf(&limits, A "[limit b]\n%s%c", t[i].beside, '\0');
+		begin(&r, limits.p);
+		assert_true(passes(&r, "/"));
+		assert_true(asks(&r, "/"));
+		assert_int_equal(r.d.n_parts, 2);
+		if (is_known_after(&r, 100000) == t[i].shortly)
+			fail_msg("%s", t[i].beside);
+		end(&r);
+		buf_release(&limits);
+	}
+}
+
+/* Of check 0 of the last decision, as if it had been told so long ago. */
+static void
+make_older(struct rig *r, int64_t age_us)
+{
+	struct deny_cache_id id = { &r->d.part[0].check, r->config->serial };
+	struct deny_cache_answer told;
+	int64_t now_us = clock_mono_us();
+
+	assert_int_equal(deny_cache_find(r->stores.denied, &id, now_us, &told),
+	    DENY_CACHE_REFUSED);
+	deny_cache_free(r->stores.denied);
+	r->stores.denied = deny_cache_new(1000, 60000000);
+	told.sent_us = told.answered_us = now_us - age_us;
+	deny_cache_put(r->stores.denied, &id, &told, INT64_MAX);
+}
+
+/* What may have come to wait longer unnoticed is asked after 100 ms. */
+static void
+test_beside_one_that_is_not_known_for_long(void **state)
+{
+	static const char *const beside[] = {
+		"lease = 1\n" FIRST,
+		"cost = response:X-Cost\n" FIRST,
+		"algorithm = leaky_bucket\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(beside); i++) {
+		struct buf limits;
+		struct rig r;
+
+		buf_init(&limits);
+		buf_addf(&limits,
+		    A "path = /a*\n[limit b]\nrate = 1/2h\npath = *b\n%s%c",
+		    beside[i], '\0');
+		begin(&r, limits.p);
+		assert_true(passes(&r, "/a"));
+		assert_true(passes(&r, "/b"));
+		assert_true(asks(&r, "/a"));
+		assert_false(asks(&r, "/ab"));
+		assert_string_equal(r.d.limit->name, "a");
+		make_older(&r, 100000);
+		assert_false(asks(&r, "/a"));
+		assert_true(asks(&r, "/ab"));
+		assert_string_equal(r.d.limit->name, "b");
+		end(&r);
+		buf_release(&limits);
+	}
 }
 
 /* A larger cost waits longer, and what is spent meanwhile makes it longer. */
@@ -444,6 +546,8 @@ main(void)
 		cmocka_unit_test(test_it_is_told_the_same),
 		cmocka_unit_test(test_one_refuses_for_all),
 		cmocka_unit_test(test_two_are_known),
+		cmocka_unit_test(test_one_answer_is_known_equally_long),
+		cmocka_unit_test(test_beside_one_that_is_not_known_for_long),
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_what_changes_here_is_known_here),
 		cmocka_unit_test(test_a_reset_meanwhile),
