@@ -8,26 +8,18 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "process/pace.h"
 #include "request/front.h"
 
 #define STACK_BYTES ((size_t)1024 * 1024)
-
-/* Awake at a time; each waits for the store or a backend half of its time. */
-#define BRISK_A_CORE 3
-
-struct worker {
-	struct workers *of;
-	pthread_t thread;
-};
 
 struct workers {
 	struct gateway *gateway;
 	struct listeners *listeners;
 	size_t max;
-	struct pace pace;
+	_Atomic size_t idle; /* in epoll_wait */
 	pthread_mutex_t lock;
-	struct worker *worker;
+	pthread_t *thread;
+	_Atomic size_t n;
 	bool closed; /* no new ones */
 };
 
@@ -68,9 +60,7 @@ serve_event(struct workers *w, struct kit *kit, uint64_t tag)
 static void *
 work(void *context)
 {
-	struct worker *self = context;
-	struct workers *w = self->of;
-	size_t number = (size_t)(self - w->worker);
+	struct workers *w = context;
 	struct err ignored;
 	struct kit kit = { front_open_memfd(&ignored) };
 
@@ -78,16 +68,16 @@ work(void *context)
 		struct epoll_event event;
 		int n;
 
-		pace_wait(&w->pace);
+		atomic_fetch_add(&w->idle, 1);
 		n = epoll_wait(lot_epoll(w->gateway->lot), &event, 1, -1);
-		pace_begin(&w->pace, number);
+		atomic_fetch_sub(&w->idle, 1);
 		if (n < 0 && errno != EINTR)
 			break;
-		if (n > 0 && event.data.u64 == WORKER_STOP_TAG)
+		if (n <= 0)
+			continue;
+		if (event.data.u64 == WORKER_STOP_TAG)
 			break;
-		if (n > 0)
-			serve_event(w, &kit, event.data.u64);
-		pace_end(&w->pace, number);
+		serve_event(w, &kit, event.data.u64);
 	}
 	if (kit.memfd >= 0)
 		close(kit.memfd);
@@ -98,31 +88,16 @@ work(void *context)
 static int
 start_one(struct workers *w)
 {
-	struct worker *worker = &w->worker[pace_add(&w->pace)];
 	pthread_attr_t attr;
 	int rc;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	worker->of = w;
-	rc = pthread_create(&worker->thread, &attr, work, worker);
+	rc = pthread_create(&w->thread[w->n], &attr, work, w);
 	pthread_attr_destroy(&attr);
-	if (rc != 0)
-		pace_remove(&w->pace);
+	if (rc == 0)
+		w->n++;
 	return rc;
-}
-
-/* Where the system gives no thread, those there are go on. */
-static bool
-start_another(void *context)
-{
-	struct workers *w = context;
-	bool started;
-
-	pthread_mutex_lock(&w->lock);
-	started = !w->closed && workers_count(w) < w->max && start_one(w) == 0;
-	pthread_mutex_unlock(&w->lock);
-	return started;
 }
 
 static bool
@@ -136,14 +111,6 @@ watch_stop(struct gateway *g, struct err *err)
 	return err_set(err, "epoll: %s", strerror(errno));
 }
 
-static size_t
-brisk(void)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return BRISK_A_CORE * (size_t)(cores < 1 ? 1 : cores);
-}
-
 struct workers *
 workers_start(struct gateway *gateway, struct listeners *listeners, size_t max,
     struct err *err)
@@ -152,11 +119,8 @@ workers_start(struct gateway *gateway, struct listeners *listeners, size_t max,
 	int rc = ENOMEM;
 
 	if (w != NULL)
-		w->worker = calloc(max, sizeof(*w->worker));
-	if (w == NULL || w->worker == NULL ||
-	    !pace_init(&w->pace, brisk(), max, start_another, w)) {
-		if (w != NULL)
-			free(w->worker);
+		w->thread = calloc(max, sizeof(pthread_t));
+	if (w == NULL || w->thread == NULL) {
 		free(w);
 		err_set(err, "out of memory");
 		return NULL;
@@ -168,10 +132,8 @@ workers_start(struct gateway *gateway, struct listeners *listeners, size_t max,
 	gateway->about_to_block = workers_about_to_block;
 	gateway->about_to_block_context = w;
 	if (watch_stop(gateway, err)) {
-		rc = pace_start(&w->pace);
 		pthread_mutex_lock(&w->lock);
-		if (rc == 0)
-			rc = start_one(w);
+		rc = start_one(w);
 		pthread_mutex_unlock(&w->lock);
 		if (rc == 0)
 			return w;
@@ -186,14 +148,20 @@ workers_about_to_block(void *workers)
 {
 	struct workers *w = workers;
 
-	if (pace_is_short(&w->pace))
-		start_another(w);
+	if (atomic_load_explicit(&w->idle, memory_order_relaxed) > 0 ||
+	    atomic_load_explicit(&w->n, memory_order_relaxed) == w->max)
+		return;
+	pthread_mutex_lock(&w->lock);
+	/* Where the system gives no thread, those there are go on. */
+	if (!w->closed && w->n < w->max)
+		start_one(w);
+	pthread_mutex_unlock(&w->lock);
 }
 
 size_t
 workers_count(struct workers *w)
 {
-	return atomic_load(&w->pace.threads);
+	return atomic_load(&w->n);
 }
 
 void
@@ -202,11 +170,9 @@ workers_join(struct workers *w)
 	pthread_mutex_lock(&w->lock);
 	w->closed = true;
 	pthread_mutex_unlock(&w->lock);
-	pace_stop(&w->pace);
-	for (size_t i = 0; i < workers_count(w); i++)
-		pthread_join(w->worker[i].thread, NULL);
+	for (size_t i = 0; i < w->n; i++)
+		pthread_join(w->thread[i], NULL);
 	pthread_mutex_destroy(&w->lock);
-	pace_release(&w->pace);
-	free(w->worker);
+	free(w->thread);
 	free(w);
 }

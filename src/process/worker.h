@@ -2,9 +2,7 @@
  * worker: the threads that serve, started on demand.
  *
  * One waits at first. A worker that is about to wait for a peer (the store,
- * a backend) starts another if none waits in the epoll set, up to as many as
- * `pace` lets be awake; and `pace` starts more, up to `max`, when those are
- * held up.
+ * a backend) starts another if none waits in the epoll set, up to `max`.
  */
 #ifndef SLUICE_WORKER_H
 #define SLUICE_WORKER_H
