@@ -10,9 +10,9 @@
 -- bytes: wait, remaining, next, full. A leaky bucket's, and that of a key
 -- with its own counts, has two more: the delay of a request that is allowed,
 -- and the limit; with own counts then the one that was gone by. A lease's has
--- eight: own counts or 0, then the units that were taken. The last of a check
--- with a penalty is what is left of that; where it has more than four others
--- it has at least seven (no own count: 0).
+-- eight: own counts or 0, then the units that were taken; it has no penalty.
+-- The last of a check with one is what is left of that; where it has more than
+-- four others it has at least seven (no own count: 0).
 -- wait: 0 allowed, > 0 refused for so long, -1 refused for ever, -2 the
 -- key holds something else.
 --@include now.lua

@@ -336,11 +336,7 @@ local function make_wide()
 		local delay = take and k.delay or 0
 		local limit = k.limit or k.base == bucket and k.s or k.p
 		local count = k.count or 0
-		if k.most and k.penalty then
-			return pack_bytes('<ddddddddd', k.wait, remaining, next,
-				full, delay, limit, count, take and k.r or 0,
-				k.left)
-		elseif k.most then
+		if k.most then
 			return pack_bytes('<dddddddd', k.wait, remaining, next,
 				full, delay, limit, count, take and k.r or 0)
 		elseif k.penalty and (k.count or k.limit) then

@@ -280,6 +280,10 @@ check_lease(struct load *l, size_t at)
 	if (limit->cost.kind == COST_RESPONSE)
 		finding_error(f, &place,
 		    "needs a cost that is known before the response");
+	if (limit->penalty_us > 0)
+		finding_error(f, &place,
+		    "does not go with penalty: units that another gateway "
+		    "holds would begin one");
 	if (limit->scope == CONFIG_SCOPE_LOCAL)
 		finding_error(f, &place,
 		    "belongs to scope = shared: a count in this process takes "

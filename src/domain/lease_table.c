@@ -64,7 +64,7 @@ is_of(const struct lease *lease, const struct store_check *check)
 	const struct check *a = &lease->check.check, *b = &check->check;
 
 	return a->count == b->count && a->burst == b->burst &&
-	    a->align == b->align && a->penalty_us == b->penalty_us &&
+	    a->align == b->align &&
 	    str_eq(lease->check.own_key, check->own_key) &&
 	    str_eq(lease->check.key, check->key);
 }

@@ -297,7 +297,7 @@ is_number_of_figures(size_t n, bool lease)
 }
 
 /*
- * Four figures, six or seven, or eight of a lease, and one more of a penalty;
+ * Four figures, six or seven, and one more of a penalty, or eight of a lease;
  * four alone where the key holds something else.
  */
 static bool

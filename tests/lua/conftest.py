@@ -185,8 +185,7 @@ def without_penalty(figures, kind):
     if not kind & KIND_PENALTY or len(figures) == 8 * 4:
         return figures
     figures = figures[:-8]
-    if not kind & KIND_LEASE and len(figures) == 8 * 7 and not any(
-            figures[48:]):
+    if len(figures) == 8 * 7 and not any(figures[48:]):
         return figures[:48]
     return figures
 

@@ -115,7 +115,7 @@ class Trace:
 
     def draw_most(self, cost):
         r = self.r
-        if self.algorithm not in (SLIDING, FIXED, BUCKET):
+        if self.penalty or self.algorithm not in (SLIDING, FIXED, BUCKET):
             return 0
         return r.choice([0, 0, cost + 1, r.randint(1, 16), self.count])
 

@@ -248,7 +248,7 @@ law_draw_cost(uint64_t *lot, const struct law_limit *l)
 	}
 }
 
-/* A lease; 0: none. */
+/* A lease; 0: none. A limit with a penalty has none. */
 static int64_t
 law_draw_most(uint64_t *lot, const struct law_limit *l)
 {
@@ -257,6 +257,8 @@ law_draw_most(uint64_t *lot, const struct law_limit *l)
 	if (c->algorithm != ALGORITHM_FIXED_WINDOW &&
 	    c->algorithm != ALGORITHM_SLIDING_WINDOW &&
 	    c->algorithm != ALGORITHM_TOKEN_BUCKET)
+		return 0;
+	if (c->penalty_us > 0)
 		return 0;
 	switch (law_draw(lot, 0, 7)) {
 	case 0:

@@ -304,7 +304,7 @@ test_leases(void **state)
 {
 	static const struct row table[] = {
 		{ L, "" },
-		{ L "cost = /x*=2, *=1\ncount = all\npenalty = 1s\n", "" },
+		{ L "cost = /x*=2, *=1\ncount = all\n", "" },
 		{ L "algorithm = fixed_window\nalign = calendar\n", "" },
 		{ L "algorithm = token_bucket\n", "" },
 		{ REDIS "[limit a]\nrate = 10/1m\nlease = 1000001\n",
@@ -326,6 +326,9 @@ test_leases(void **state)
 		{ L "count = 401\n",
 		    "t.ini:7: [limit a] lease: belongs to count = all: what a "
 		    "response gives back is settled with the store\n" },
+		{ L "penalty = 1m\n",
+		    "t.ini:7: [limit a] lease: does not go with penalty: units "
+		    "that another gateway holds would begin one\n" },
 		{ L "cost = response:X-Cost\n",
 		    "t.ini:7: [limit a] lease: needs a cost that is known "
 		    "before the response\n" },

@@ -282,7 +282,7 @@ static void
 test_leases(void **context)
 {
 	struct store_redis_settings settings = settings_for(server.path);
-	struct store_check c[4] = { limit("plain", 9), limit("punished", 9),
+	struct store_check c[4] = { limit("plain", 9), limit("settled", 9),
 		limit("own", 9), limit("list", 9) };
 	struct store_settlement back;
 	struct store_answer a;
@@ -291,10 +291,8 @@ test_leases(void **context)
 	(void)context;
 	assert_true(redis_server_command(&server, "LPUSH list x"));
 	assert_true(redis_server_command(&server, "SET owned 20"));
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 4; i++)
 		c[i].check.most = 6;
-		c[i].check.penalty_us = i % 2 == 1 ? HOUR_US : 0;
-	}
 	c[2].own_key = STR("owned");
 	begin(&f, &settings);
 	assert_true(await(&f, true));
@@ -318,7 +316,6 @@ test_leases(void **context)
 	a = ask(&f, &c[1], 1);
 	assert_int_equal(a.verdict[0].kind, VERDICT_REFUSED);
 	assert_int_equal(a.verdict[0].taken, 0);
-	assert_int_equal(a.verdict[0].penalty_us, HOUR_US);
 	end(&f);
 }
 
