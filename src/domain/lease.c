@@ -37,7 +37,6 @@
 #include "base/counter.h"
 #include "domain/denied.h"
 #include "domain/lease_table.h"
-#include "pure/lease_figures.h"
 #include "pure/lease_size.h"
 
 #define SPAN_US   200000
@@ -97,14 +96,16 @@ static void
 tell(const struct lease *lease, int64_t now_us, struct verdict *v,
     struct lease_unit *unit)
 {
+	int64_t at_us = lease->told.store_us + now_us - lease->told.told_us;
+
 	*unit = (struct lease_unit){
 		.id = lease->id,
 		.taken_us = lease->taken_us,
-		.full_us = lease->verdict.full_us,
-		.age_us = now_us - lease->told_us,
+		.full_us = lease->full_us,
+		.age_us = at_us - lease->taken_us,
 	};
-	lease_figures(&lease->check.check, &lease->verdict, lease->units,
-	    unit->age_us, v);
+	*v = (struct verdict){ .kind = VERDICT_ALLOWED };
+	lease_told_figures(lease->shard, lease->hash, &lease->check, at_us, v);
 }
 
 /* With the lock. before: NULL: it is not known how fast the key is spent. */
@@ -113,8 +114,8 @@ auto_size(const struct lease *before, int64_t now_us)
 {
 	if (before == NULL)
 		return 0;
-	return lease_size(before->verdict.taken - before->units,
-	    now_us - before->told_us, before->verdict.remaining);
+	return lease_size(before->taken - before->units,
+	    now_us - before->begun_us, before->told.verdict.remaining);
 }
 
 /*
@@ -126,11 +127,14 @@ begin(struct leases *l, struct lease_shard *s, struct lease *before,
     uint64_t hash, const struct store_check *check, int64_t size,
     int64_t now_us)
 {
+	struct lease_told told = { .told_us = 0 };
 	bool is_paced = size == LEASE_AUTO;
 	struct lease *lease;
 
 	if (is_paced)
 		size = auto_size(before, now_us);
+	if (before != NULL)
+		told = before->told;
 	if (before != NULL && before->units == 0)
 		lease_table_remove(&l->table, before);
 	if (!is_paced && size <= check->check.cost)
@@ -138,6 +142,7 @@ begin(struct leases *l, struct lease_shard *s, struct lease *before,
 	lease = lease_table_add(&l->table, s, hash, check);
 	if (lease == NULL)
 		return NULL;
+	lease->told = told;
 	lease->is_paced = is_paced;
 	lease->check.check.most = size;
 	return lease;
@@ -180,13 +185,13 @@ static void
 date(struct lease *lease, int64_t asked_us)
 {
 	const struct check *c = &lease->check.check;
-	int64_t full_us = lease->verdict.full_us;
+	int64_t full_us = lease->full_us;
 
 	lease->spend_until_us = asked_us + SPAN_US;
 	lease->gone_us = INT64_MAX;
 	if (c->algorithm != ALGORITHM_FIXED_WINDOW)
 		return;
-	lease->gone_us = lease->told_us + full_us;
+	lease->gone_us = lease->begun_us + full_us;
 	if (full_us - MARGIN_US < SPAN_US)
 		lease->spend_until_us = asked_us + full_us - MARGIN_US;
 }
@@ -195,7 +200,7 @@ date(struct lease *lease, int64_t asked_us)
 static void
 count_lease(const struct lease *lease)
 {
-	int64_t taken = lease->verdict.taken;
+	int64_t taken = lease->taken;
 
 	counter_add(COUNTER_leases_taken, 1);
 	counter_add(COUNTER_lease_units_taken, (uint64_t)taken);
@@ -208,29 +213,44 @@ static void
 fill(struct leases *l, struct lease *lease, int64_t asked_us, int64_t taken_us,
     const struct verdict *v)
 {
-	lease->verdict = *v;
-	if (v->taken == 0)
-		lease->verdict.taken = lease->check.check.cost;
-	lease->units = lease->verdict.taken - lease->check.check.cost;
+	lease->taken = v->taken > 0 ? v->taken : lease->check.check.cost;
+	lease->units = lease->taken - lease->check.check.cost;
 	lease->taken_us = taken_us;
-	lease->told_us = clock_mono_us();
-	lease->used_us = lease->told_us;
+	lease->full_us = v->full_us;
+	lease->own_count = v->own_count;
+	lease->begun_us = clock_mono_us();
+	lease->used_us = lease->begun_us;
 	date(lease, asked_us);
 	lease->id = atomic_fetch_add(&l->last_id, 1) + 1;
 }
 
+/* With the lock. What the store says of a count, and what is held of it. */
+static void
+learn(struct lease_shard *s, uint64_t hash, const struct store_check *check,
+    struct lease_news news, struct verdict *v)
+{
+	if (v->kind == VERDICT_ERROR)
+		return;
+	news.verdict = v;
+	news.told_us = clock_mono_us();
+	news.cost = news.is_taken ? check->check.cost : 0;
+	lease_told_learn(s, hash, check, &news);
+	lease_told_figures(s, hash, check, news.store_us, v);
+}
+
 /* Without any units beyond the cost there is no lease, but for its pace. */
 static void
-conclude(struct leases *l, struct lease *lease, int64_t asked_us,
-    int64_t taken_us, struct verdict *v, struct lease_unit *unit)
+conclude(struct leases *l, struct lease *lease, const struct lease_news *news,
+    struct verdict *v, struct lease_unit *unit)
 {
 	struct lease_shard *s = lease_table_lock(&l->table, lease->hash);
 
 	if (v->kind == VERDICT_ALLOWED)
-		fill(l, lease, asked_us, taken_us, v);
+		fill(l, lease, news->asked_us, news->store_us, v);
+	learn(s, lease->hash, &lease->check, *news, v);
 	if (lease->units > 0) {
 		count_lease(lease);
-		tell(lease, lease->told_us, v, unit);
+		tell(lease, lease->begun_us, v, unit);
 		/* Whom it refused beside us is not to be refused unasked. */
 		denied_forget(l->denied, &lease->check, 1);
 	} else if (lease->id == 0 || !lease->is_paced) {
@@ -238,6 +258,20 @@ conclude(struct leases *l, struct lease *lease, int64_t asked_us,
 	}
 	lease_table_unlock(s);
 	see_to_it(l);
+}
+
+void
+lease_tell(struct leases *l, const struct store_check *check,
+    const struct lease_news *news, struct verdict *v)
+{
+	uint64_t hash = lease_table_hash(&l->table, check->key);
+	struct lease_shard *s;
+
+	if (lease_table_count(&l->table) == 0)
+		return;
+	s = lease_table_lock(&l->table, hash);
+	learn(s, hash, check, *news, v);
+	lease_table_unlock(s);
 }
 
 /* v: its figures then; NULL: nobody asks. */
@@ -264,17 +298,6 @@ bool
 lease_put_back(struct leases *l, const struct store_check *check, uint64_t id)
 {
 	return put_back(l, check, id, NULL);
-}
-
-static bool
-is_refused(const struct store_answer *answer, size_t n)
-{
-	if (answer->status != STORE_ANSWERED)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (answer->verdict[i].kind == VERDICT_REFUSED)
-			return true;
-	return false;
 }
 
 static void
@@ -308,12 +331,29 @@ unspend(struct leases *l, struct store *store, const struct store_question *q,
 	settle(l, store, back, n);
 }
 
+static bool
+is_refused(const struct store_answer *answer, size_t n)
+{
+	if (answer->status != STORE_ANSWERED)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (answer->verdict[i].kind == VERDICT_REFUSED)
+			return true;
+	return false;
+}
+
 /* The answer is of all the question then: each has its own verdict. */
 static void
-share(struct leases *l, const struct missing *m, const struct store_answer *of,
-    int64_t asked_us, struct store_answer *answer, struct lease_unit *unit)
+share(struct leases *l, const struct store_question *q, const struct missing *m,
+    const struct store_answer *of, int64_t asked_us,
+    struct store_answer *answer, struct lease_unit *unit)
 {
 	static const struct verdict none = { .kind = VERDICT_ERROR };
+	const struct lease_news news = {
+		.store_us = of->taken_us,
+		.asked_us = asked_us,
+		.is_taken = !is_refused(of, m->n),
+	};
 
 	answer->status = STORE_ANSWERED;
 	answer->taken_us = of->taken_us;
@@ -325,8 +365,9 @@ share(struct leases *l, const struct missing *m, const struct store_answer *of,
 
 		*v = of->status == STORE_ANSWERED ? of->verdict[i] : none;
 		if (m->lease[i] != NULL)
-			conclude(l, m->lease[i], asked_us, of->taken_us, v,
-			    &unit[m->at[i]]);
+			conclude(l, m->lease[i], &news, v, &unit[m->at[i]]);
+		else
+			lease_tell(l, &q->check[m->at[i]], &news, v);
 		v->taken = 0;
 	}
 }
@@ -347,7 +388,7 @@ ask_for(struct leases *l, struct store *store, const struct store_question *q,
 			check[i].check.most = m->lease[i]->check.check.most;
 	}
 	store->ops->ask(store, &rest, &of);
-	share(l, m, &of, asked_us, answer, unit);
+	share(l, q, m, &of, asked_us, answer, unit);
 	if (is_refused(&of, m->n))
 		unspend(l, store, q, answer, unit);
 }
@@ -412,7 +453,7 @@ settlement_of(const struct lease *lease, int64_t now_us,
 	counter_add(COUNTER_lease_units_returned, (uint64_t)lease->units);
 	*settlement = (struct store_settlement){ lease->check, lease->taken_us,
 		-lease->units };
-	settlement->check.check.full_us = lease->verdict.full_us;
+	settlement->check.check.full_us = lease->full_us;
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "domain/lease_told.h"
 #include "domain/store.h"
 
 /* A size that follows from how fast the key was spent here of late. */
@@ -23,7 +24,7 @@ struct lease_unit {
 	uint64_t id;      /* the lease its units are of; 0: of none */
 	int64_t taken_us; /* when they were taken, on the store's clock */
 	int64_t full_us;  /* of the verdict then: what a refund has to know */
-	int64_t age_us;   /* how old the figures are */
+	int64_t age_us;   /* how much later the figures count from */
 };
 
 /*
@@ -47,6 +48,12 @@ void leases_set_waker(
 void lease_ask(struct leases *l, struct store *store,
     const struct store_question *q, const int64_t *size,
     struct store_answer *answer, struct lease_unit *unit);
+/*
+ * The store was asked for such a check in another way: v's figures get the
+ * units that are held here.
+ */
+void lease_tell(struct leases *l, const struct store_check *check,
+    const struct lease_news *news, struct verdict *v);
 /*
  * The check's cost goes back to the lease it came from. False: that one has
  * ended, and the store is to be told.

@@ -81,6 +81,17 @@ lease_table_find(
 }
 
 struct lease *
+lease_table_next(const struct lease *lease)
+{
+	struct lease *next = lease->next;
+
+	while (next != NULL &&
+	    (next->hash != lease->hash || !is_of(next, &lease->check)))
+		next = next->next;
+	return next;
+}
+
+struct lease *
 lease_table_find_id(const struct lease_shard *s, uint64_t hash, uint64_t id)
 {
 	struct lease *lease = first_of(s, hash);
@@ -165,6 +176,7 @@ take_out_of(struct lease_table *t, struct lease_shard *s,
 				continue;
 			}
 			unlink_at(t, s, at);
+			lease_told_give(s, lease);
 			lease->next = *out;
 			*out = lease;
 		}

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "domain/lease_told.h"
 #include "domain/store.h"
 
 #define LEASE_SHARDS   16
@@ -34,9 +35,12 @@ struct lease {
 	int64_t spend_until_us;
 	int64_t gone_us; /* by then the window of its units is over */
 	int64_t used_us;
-	int64_t told_us;  /* when the verdict was there */
+	int64_t begun_us; /* when they were there */
+	int64_t taken;    /* units, the cost that asked too */
 	int64_t taken_us; /* on the store's clock */
-	struct verdict verdict;
+	int64_t full_us;  /* of the verdict then */
+	int64_t own_count;
+	struct lease_told told;
 	struct store_check check; /* a copy of its own */
 	char text[];
 };
@@ -64,6 +68,8 @@ void lease_table_unlock(struct lease_shard *s);
 /* With the lock: the newest; NULL: none. */
 struct lease *lease_table_find(const struct lease_shard *s, uint64_t hash,
     const struct store_check *check);
+/* With the lock: the one before it of the same count; NULL: none. */
+struct lease *lease_table_next(const struct lease *lease);
 struct lease *lease_table_find_id(
     const struct lease_shard *s, uint64_t hash, uint64_t id);
 /* With the lock: one of that key that is not being taken; NULL: none. */
@@ -75,7 +81,7 @@ struct lease *lease_table_add(struct lease_table *t, struct lease_shard *s,
 /* With the lock: unlinks and frees. */
 void lease_table_remove(struct lease_table *t, struct lease *lease);
 /*
- * Without a lock: unlinks those for which is_due says so; never one that is
+ * Without a lock: unlinks those, which are to be given back, for which is_due says so; never one that is
  * being taken. They are the caller's, to be freed one by one.
  */
 struct lease *lease_table_take_out(struct lease_table *t,

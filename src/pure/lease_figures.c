@@ -20,13 +20,20 @@ sliding_next(const struct check *c, const struct verdict *then, int64_t unspent)
 	return then->full_us - (used - 1) * width / used * 1000;
 }
 
+/* r units every p us. */
+static void
+flow_of(const struct check *c, int64_t own_count, int64_t *r, int64_t *p)
+{
+	algorithm_lowest_terms(
+	    own_count > 0 ? own_count : c->count, c->period_us, r, p);
+}
+
 static int64_t
 bucket_full(const struct check *c, const struct verdict *then, int64_t unspent)
 {
-	int64_t count = then->own_count > 0 ? then->own_count : c->count;
 	int64_t r, p;
 
-	algorithm_lowest_terms(count, c->period_us, &r, &p);
+	flow_of(c, then->own_count, &r, &p);
 	return then->full_us - unspent * p / r;
 }
 
@@ -42,7 +49,8 @@ lease_figures(const struct check *check, const struct verdict *then,
 		full_us = bucket_full(check, then, unspent);
 	*now = *then;
 	now->taken = 0;
-	now->remaining = law_min(then->remaining + unspent, then->limit);
+	now->remaining =
+	    law_max(0, law_min(then->remaining + unspent, then->limit));
 	now->next_us = 0;
 	now->full_us = 0;
 	if (now->remaining == now->limit)
@@ -50,4 +58,23 @@ lease_figures(const struct check *check, const struct verdict *then,
 	/* Less than all is there, so something is still to come. */
 	now->next_us = law_max(1, next_us - age_us);
 	now->full_us = law_max(now->next_us, full_us - age_us);
+}
+
+int64_t
+lease_missing(const struct check *check, int64_t own_count, int64_t unspent,
+    int64_t left_us)
+{
+	int64_t r, p;
+
+	if (check->algorithm == ALGORITHM_SLIDING_WINDOW)
+		return left_us > check->period_us ? unspent : 0;
+	if (left_us <= 0)
+		return 0;
+	if (check->algorithm != ALGORITHM_TOKEN_BUCKET)
+		return unspent;
+	flow_of(check, own_count, &r, &p);
+	/* As it would be given back (settlement.c): full_us was rounded up. */
+	return left_us / p >= unspent / r + 2
+	    ? unspent
+	    : law_min(unspent, ((left_us - 1) * r + 1) / p);
 }

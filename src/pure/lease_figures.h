@@ -17,4 +17,13 @@
 void lease_figures(const struct check *check, const struct verdict *then,
     int64_t unspent, int64_t age_us, struct verdict *now);
 
+/*
+ * How many of unspent units are still missing in a count, left_us before it
+ * is what it was without those, as was said when they were taken: what faded
+ * since, or flowed in and would have flowed over, is not. own_count: of that
+ * verdict.
+ */
+int64_t lease_missing(const struct check *check, int64_t own_count,
+    int64_t unspent, int64_t left_us);
+
 #endif

@@ -10,6 +10,7 @@
 #include "wire.h"
 
 #define RETRY_OUT_US 700000
+#define FULL_US      INT64_C(7200000000)
 
 struct fake {
 	struct store store;
@@ -62,7 +63,7 @@ find_line(const char *says, struct str name, struct str window)
 static struct verdict
 read_verdict(const char *line)
 {
-	struct verdict v = { .limit = 10, .full_us = 1 };
+	struct verdict v = { .limit = 10, .full_us = FULL_US };
 	long long remaining = 0, next = 0, retry = 0;
 
 	if (sscanf(line, "allow %lld %lld", &remaining, &next) > 0)
@@ -574,6 +575,32 @@ test_leases(void **state)
 	leases = NULL;
 }
 
+/* What is held of a key is there for who has to ask, too. */
+static void
+test_figures_beside_a_lease(void **state)
+{
+	static const char says[] = "a allow 6 1\nb allow 6 1\n";
+	static const struct row alone = { A LEASED, says, UP, "", "" };
+	static const struct row both = { A LEASED B, says, UP, "", "" };
+	struct config *config;
+	struct decision d;
+
+	(void)state;
+	leases = leases_new(NULL);
+	shared.store.may_block = true;
+	config = decide(&alone, &d);
+	assert_int_equal(d.part[0].verdict.remaining, 9);
+	config_unref(config);
+	config = decide(&both, &d);
+	expect_str(buf_str(&shared.asked), STR("ab."));
+	assert_int_equal(d.part[0].verdict.remaining, 9);
+	assert_int_equal(d.part[1].verdict.remaining, 6);
+	config_unref(config);
+	shared.store.may_block = false;
+	leases_free(leases);
+	leases = NULL;
+}
+
 /* Figures of a while ago are told with the time that has passed since. */
 static void
 test_figures_of_a_lease(void **state)
@@ -598,7 +625,7 @@ test_figures_of_a_lease(void **state)
 		assert_int_equal(
 		    d.numbers.at_us + d.verdict.next_us, 1000 + 's' + 5000000);
 		assert_int_equal(d.part[0].taken_us, 1000 + 's');
-		assert_int_equal(d.part[0].check.check.full_us, 1);
+		assert_int_equal(d.part[0].check.check.full_us, FULL_US);
 		at_us = d.numbers.at_us;
 		config_unref(config);
 	}
@@ -671,6 +698,7 @@ main(void)
 		cmocka_unit_test(test_when_it_was_so),
 		cmocka_unit_test(test_order_is_no_matter),
 		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_figures_beside_a_lease),
 		cmocka_unit_test(test_figures_of_a_lease),
 		cmocka_unit_test(test_many),
 	};

@@ -631,6 +631,163 @@ test_auto_near_the_limit(void **state)
 	leases_free(l);
 }
 
+/* ---- what is printed --------------------------------------------- */
+
+/* As a request does to which another limit applies that has no lease. */
+static struct verdict
+ask_exactly(struct leases *l, const struct store_check *c)
+{
+	struct lease_news news = { .asked_us = clock_us };
+	struct store_question q = { c, 1 };
+	struct store_answer a;
+
+	distant_ask(&distant.store, &q, &a);
+	news.store_us = a.taken_us;
+	news.is_taken = a.verdict[0].kind == VERDICT_ALLOWED;
+	lease_tell(l, c, &news, &a.verdict[0]);
+	return a.verdict[0];
+}
+
+static void
+expect_remaining(int64_t count, int64_t taken_ahead, const int64_t (*row)[2])
+{
+	struct leases *l = leases_new(NULL);
+	struct store_check c = check_of("k", count);
+	struct lease_unit unit;
+
+	size = taken_ahead;
+	for (; (*row)[0] > 0; row++) {
+		c.check.cost = (*row)[0];
+		assert_int_equal(ask(l, &c, &unit).remaining, (*row)[1]);
+	}
+	leases_free(l);
+	tear_down(NULL);
+	set_up(NULL);
+}
+
+/* Alone: what is left of all, refused or not, and whoever has the rest. */
+static void
+test_remaining_is_what_is_left(void **state)
+{
+	static const int64_t mixed[][2] = { { 1, 99 }, { 20, 79 }, { 20, 59 },
+		{ 20, 39 }, { 1, 38 }, { 1, 37 }, { 20, 17 }, { 1, 16 },
+		{ 0, 0 } };
+	static const int64_t rests[][2] = { { 5, 95 }, { 5, 90 }, { 5, 85 },
+		{ 5, 80 }, { 0, 0 } };
+	static const int64_t refused[][2] = { { 1, 39 }, { 20, 19 }, { 20, 19 },
+		{ 1, 18 }, { 0, 0 } };
+
+	(void)state;
+	expect_remaining(100, 4, mixed);
+	expect_remaining(100, 8, rests);
+	expect_remaining(40, 4, refused);
+}
+
+static void
+draw_question(struct leases *l, struct store_check *c, int64_t *left)
+{
+	struct lease_unit unit;
+	struct verdict v;
+
+	c->check.cost = draw(0, 3) > 0 ? 1 : draw(0, 25);
+	v = draw(0, 2) > 0 ? ask(l, c, &unit) : ask_exactly(l, c);
+	if (v.kind == VERDICT_ALLOWED)
+		*left -= c->check.cost;
+	assert_true(*left >= 0);
+	assert_int_equal(v.limit, c->check.count);
+	assert_int_equal(v.remaining, *left);
+}
+
+/* One gateway, one window: what is printed is what was not admitted. */
+static void
+test_remaining_of_drawn_requests(void **state)
+{
+	(void)state;
+	distant.slow = true;
+	for (int round = 0; round < 600; round++) {
+		struct leases *l = leases_new(NULL);
+		struct store_check c = check_of("k", draw(1, 400));
+		int64_t left = c.check.count;
+
+		size = draw(2, 40);
+		store_memory_clear(distant.counts, c.key);
+		for (int i = 0; i < 200; i++) {
+			draw_question(l, &c, &left);
+			clock_us += draw(0, 2) * draw(0, 40000);
+			if (draw(0, 2) > 0)
+				leases_maintain(l, &distant.store);
+		}
+		leases_return(l, &distant.store);
+		assert_int_equal(left_of(c), left);
+		leases_free(l);
+	}
+}
+
+/* Of all algorithms: with all given back there is as much as was printed. */
+static void
+test_remaining_is_there(void **state)
+{
+	static const enum algorithm algorithms[] = { ALGORITHM_FIXED_WINDOW,
+		ALGORITHM_SLIDING_WINDOW, ALGORITHM_TOKEN_BUCKET };
+	struct lease_unit unit;
+
+	(void)state;
+	for (int round = 0; round < 3000; round++) {
+		struct leases *l = leases_new(NULL);
+		struct store_check c = check_of("k", draw(1, 100));
+		struct verdict v = { .remaining = 0 };
+
+		c.check.algorithm = algorithms[draw(0, 2)];
+		c.check.align = ALIGN_SPREAD;
+		c.check.period_us = draw(1, 1000) * 1000;
+		c.check.burst = draw(1, 100);
+		size = draw(2, 40);
+		store_memory_clear(distant.counts, c.key);
+		for (int64_t i = draw(1, 20); i > 0; i--) {
+			clock_us += draw(0, 2) * draw(0, 40000);
+			if (draw(0, 2) > 0)
+				leases_maintain(l, &distant.store);
+			c.check.cost = draw(0, 3) > 0 ? 1 : draw(0, 25);
+			v = draw(0, 2) > 0 ? ask(l, &c, &unit)
+					   : ask_exactly(l, &c);
+		}
+		leases_return(l, &distant.store);
+		assert_true(left_of(c) >= v.remaining);
+		leases_free(l);
+	}
+}
+
+/* An answer that was overtaken tells what the later one does. */
+static void
+test_the_newest_answer_counts(void **state)
+{
+	struct leases *l = leases_new(NULL);
+	struct store_check c = check_of("k", 100);
+	struct lease_news late = { .asked_us = clock_us, .is_taken = true },
+			  early = late;
+	struct verdict v = { .limit = 100, .full_us = HOUR_US };
+	struct lease_unit unit;
+
+	(void)state;
+	clock_us++;
+	ask(l, &c, &unit);
+	early.store_us = distant.taken_us + 1;
+	late.store_us = distant.taken_us + 2;
+	v.remaining = 70;
+	lease_tell(l, &c, &late, &v);
+	assert_int_equal(v.remaining, 70 + SIZE - 1);
+	v.remaining = 80;
+	lease_tell(l, &c, &early, &v);
+	assert_int_equal(v.remaining, 70 + SIZE - 1);
+	/* But a clock that steps back does not stay behind for ever. */
+	clock_us += 2;
+	early.asked_us = clock_us;
+	v.remaining = 75;
+	lease_tell(l, &c, &early, &v);
+	assert_int_equal(v.remaining, 75 + SIZE - 1);
+	leases_free(l);
+}
+
 /* ---- drawn traces ------------------------------------------------ */
 
 struct trace {
@@ -940,6 +1097,10 @@ main(void)
 		LEASE_TEST(test_auto),
 		LEASE_TEST(test_auto_of_a_cold_key),
 		LEASE_TEST(test_auto_near_the_limit),
+		LEASE_TEST(test_remaining_is_what_is_left),
+		LEASE_TEST(test_remaining_of_drawn_requests),
+		LEASE_TEST(test_remaining_is_there),
+		LEASE_TEST(test_the_newest_answer_counts),
 		LEASE_TEST(test_drawn_traces),
 		LEASE_TEST(test_killed),
 		LEASE_TEST(test_raced),
