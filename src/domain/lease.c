@@ -14,10 +14,12 @@
  * What is there is spent first; all that is missing is asked for in one
  * question, and if that refuses, what was spent goes back.
  *
- * Of many who miss the same lease at once, one takes a new one; the others
- * ask for their own cost alone, in the same combined call or the next: that
- * holds nobody up and takes nothing that is not needed. The lease being taken
- * stands in the table meanwhile, and is that thread's alone.
+ * Of many who miss the same lease at once, one takes a new one, which stands
+ * in the table meanwhile, and is that thread's alone. As many others as it may
+ * suffice for wait for it, no longer than for the store, and then spend from
+ * it; all else ask for their own cost alone. Who is refused then may be so by
+ * what was taken at that moment, and looks once more. Nobody who is taking a
+ * lease waits for another's.
  *
  * With `auto` what is taken follows from how fast the lease before was spent
  * (lease_size.h), so one stays in the table for a while when it is empty, and
@@ -49,11 +51,18 @@
 struct leases {
 	struct lease_table table;
 	struct deny_cache *denied;
+	int64_t wait_us;
 	_Atomic uint64_t last_id;
 	atomic_bool awake; /* the maintenance thread will look in time */
 	int64_t pass_us;   /* that thread's: when to look next */
 	void (*wake)(void *context);
 	void *wake_context;
+};
+
+/* How long a request waits for other threads at the most, and did. */
+struct patience {
+	int64_t until_us; /* by clock_mono_us */
+	int64_t waited_us;
 };
 
 /* What a question lacks, and for which of it a lease is being taken. */
@@ -64,7 +73,7 @@ struct missing {
 };
 
 struct leases *
-leases_new(struct deny_cache *denied)
+leases_new(struct deny_cache *denied, int64_t wait_us)
 {
 	struct leases *l = calloc(1, sizeof(*l));
 
@@ -72,6 +81,7 @@ leases_new(struct deny_cache *denied)
 		return NULL;
 	lease_table_init(&l->table);
 	l->denied = denied;
+	l->wait_us = wait_us;
 	return l;
 }
 
@@ -148,17 +158,75 @@ begin(struct leases *l, struct lease_shard *s, struct lease *before,
 	return lease;
 }
 
-/* False: nothing was spent; *taking: the lease that is to be asked for. */
+/* With the lock. */
+static bool
+suffices(const struct lease *lease, int64_t cost, int64_t now_us)
+{
+	return lease != NULL && lease->id != 0 && lease->units >= cost &&
+	    now_us < lease->spend_until_us;
+}
+
+/* With the lock. Of units that are being taken: may there be so many more? */
+static bool
+promises(const struct lease *lease, int64_t cost)
+{
+	const struct check *c = &lease->check.check;
+
+	return lease->id == 0 && cost > 0 &&
+	    c->most - c->cost - lease->promised >= cost;
+}
+
+static bool
+is_being_taken(const struct lease *lease, uint64_t serial)
+{
+	return lease != NULL && lease->id == 0 && lease->serial == serial;
+}
+
+/*
+ * With the lock, which is let go meanwhile: the newest, after the taking that
+ * promises the cost, if there is one, and if that is in time.
+ */
+static struct lease *
+await(struct lease_shard *s, uint64_t hash, const struct store_check *check,
+    struct patience *p)
+{
+	struct lease *lease = lease_table_find(s, hash, check);
+	int64_t cost = check->check.cost, from_us, now_us;
+	bool in_time = true;
+	uint64_t serial;
+
+	if (lease == NULL || !promises(lease, cost))
+		return lease;
+	serial = lease->serial;
+	lease->promised += cost;
+	from_us = now_us = clock_mono_us();
+	while (
+	    is_being_taken(lease, serial) && in_time && now_us < p->until_us) {
+		in_time = lease_table_wait(s, p->until_us - now_us);
+		lease = lease_table_find(s, hash, check);
+		now_us = clock_mono_us();
+	}
+	if (is_being_taken(lease, serial))
+		lease->promised -= cost;
+	p->waited_us += now_us - from_us;
+	return lease;
+}
+
+/*
+ * False: nothing was spent; *taking: the lease that is to be asked for. p:
+ * NULL: it does not wait.
+ */
 static bool
 spend(struct leases *l, const struct store_check *check, int64_t size,
-    struct verdict *v, struct lease_unit *unit, struct lease **taking)
+    struct patience *p, struct verdict *v, struct lease_unit *unit,
+    struct lease **taking)
 {
 	uint64_t hash = lease_table_hash(&l->table, check->key);
 	struct lease_shard *s = lease_table_lock(&l->table, hash);
-	struct lease *lease = lease_table_find(s, hash, check);
+	struct lease *lease = p != NULL ? await(s, hash, check, p)
+					: lease_table_find(s, hash, check);
 	int64_t cost = check->check.cost, now_us = clock_mono_us();
-	bool spent = lease != NULL && lease->id != 0 && lease->units >= cost &&
-	    now_us < lease->spend_until_us;
+	bool spent = suffices(lease, cost, now_us);
 
 	*taking = NULL;
 	*unit = (struct lease_unit){ .id = 0 };
@@ -256,6 +324,7 @@ conclude(struct leases *l, struct lease *lease, const struct lease_news *news,
 	} else if (lease->id == 0 || !lease->is_paced) {
 		lease_table_remove(&l->table, lease);
 	}
+	pthread_cond_broadcast(&s->concluded);
 	lease_table_unlock(s);
 	see_to_it(l);
 }
@@ -393,20 +462,25 @@ ask_for(struct leases *l, struct store *store, const struct store_question *q,
 		unspend(l, store, q, answer, unit);
 }
 
-void
-lease_ask(struct leases *l, struct store *store, const struct store_question *q,
-    const int64_t *size, struct store_answer *answer, struct lease_unit *unit)
+/* Spends what there is, and asks for the rest. */
+static void
+spend_or_ask(struct leases *l, struct store *store,
+    const struct store_question *q, const int64_t *size, struct patience *p,
+    struct store_answer *answer, struct lease_unit *unit)
 {
 	UNINITIALIZED struct missing m;
+	bool is_taking = false;
 	int64_t spent = 0;
 
 	m.n = 0;
 	for (size_t i = 0; i < q->n; i++) {
-		if (spend(l, &q->check[i], size[i], &answer->verdict[i],
-			&unit[i], &m.lease[m.n]))
+		if (spend(l, &q->check[i], size[i], is_taking ? NULL : p,
+			&answer->verdict[i], &unit[i], &m.lease[m.n])) {
 			spent += q->check[i].check.cost;
-		else
-			m.at[m.n++] = i;
+			continue;
+		}
+		is_taking |= m.lease[m.n] != NULL;
+		m.at[m.n++] = i;
 	}
 	if (spent > 0)
 		counter_add(COUNTER_lease_units_spent, (uint64_t)spent);
@@ -419,6 +493,44 @@ lease_ask(struct leases *l, struct store *store, const struct store_question *q,
 	answer->wait_us = 0;
 	answer->retry_us = 0;
 	answer->reason = NULL;
+}
+
+static bool
+is_there(struct leases *l, const struct store_check *check, struct patience *p)
+{
+	uint64_t hash = lease_table_hash(&l->table, check->key);
+	struct lease_shard *s = lease_table_lock(&l->table, hash);
+	struct lease *lease = await(s, hash, check, p);
+	bool is = suffices(lease, check->check.cost, clock_mono_us());
+
+	lease_table_unlock(s);
+	return is;
+}
+
+/* Of a question that was refused: did another take meanwhile what it lacks? */
+static bool
+is_there_now(struct leases *l, const struct store_question *q,
+    const struct store_answer *answer, struct patience *p)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (answer->verdict[i].kind == VERDICT_REFUSED &&
+		    !is_there(l, &q->check[i], p))
+			return false;
+	return true;
+}
+
+void
+lease_ask(struct leases *l, struct store *store, const struct store_question *q,
+    const int64_t *size, struct store_answer *answer, struct lease_unit *unit)
+{
+	struct patience p = { .until_us = clock_mono_us() + l->wait_us };
+
+	spend_or_ask(l, store, q, size, &p, answer, unit);
+	if (is_refused(answer, q->n) && is_there_now(l, q, answer, &p)) {
+		p.waited_us += answer->wait_us;
+		spend_or_ask(l, store, q, size, &p, answer, unit);
+	}
+	answer->wait_us += p.waited_us;
 }
 
 /* ---- giving back ------------------------------------------------- */

@@ -29,9 +29,10 @@ struct lease_unit {
 
 /*
  * denied: gets to know what makes the store allow more, or a lease; NULL: need
- * not. NULL: no memory.
+ * not. wait_us: how long one thread waits at the most for what another takes.
+ * NULL: no memory.
  */
-struct leases *leases_new(struct deny_cache *denied);
+struct leases *leases_new(struct deny_cache *denied, int64_t wait_us);
 /* What has not been given back is lost until its window ends. */
 void leases_free(struct leases *l);
 /* Gets leases_maintain called at once. Before any is taken. */
@@ -39,7 +40,7 @@ void leases_set_waker(
     struct leases *l, void (*wake)(void *context), void *context);
 
 /*
- * As store->ops->ask, of a question whose checks all enforce and may all be
+ * As store->ops->ask, which may be called after wait_us only, of a question whose checks all enforce and may all be
  * leased, up to size[i] units each, or LEASE_AUTO. What there is of leases is spent; the
  * rest goes to the store as one question. If that refuses, nothing is spent.
  * If the store is out, what was spent stands, and the other verdicts are

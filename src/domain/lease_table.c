@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "pure/siphash.h"
@@ -10,12 +11,19 @@
 void
 lease_table_init(struct lease_table *t)
 {
+	pthread_condattr_t attr;
+
 	atomic_init(&t->count, 0);
 	if (getrandom(t->secret, sizeof(t->secret), GRND_NONBLOCK) !=
 	    (ssize_t)sizeof(t->secret))
 		t->secret[0] = (uint64_t)clock_real_us();
-	for (size_t i = 0; i < LEASE_SHARDS; i++)
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	for (size_t i = 0; i < LEASE_SHARDS; i++) {
 		pthread_mutex_init(&t->shard[i].lock, NULL);
+		pthread_cond_init(&t->shard[i].concluded, &attr);
+	}
+	pthread_condattr_destroy(&attr);
 }
 
 void
@@ -27,6 +35,7 @@ lease_table_release(struct lease_table *t)
 		for (size_t k = 0; k < LEASE_CHAINS; k++)
 			while (s->chain[k] != NULL)
 				lease_table_remove(t, s->chain[k]);
+		pthread_cond_destroy(&s->concluded);
 		pthread_mutex_destroy(&s->lock);
 	}
 }
@@ -50,6 +59,18 @@ void
 lease_table_unlock(struct lease_shard *s)
 {
 	pthread_mutex_unlock(&s->lock);
+}
+
+bool
+lease_table_wait(struct lease_shard *s, int64_t for_us)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	for_us += at.tv_nsec / 1000;
+	at.tv_sec += for_us / 1000000;
+	at.tv_nsec = for_us % 1000000 * 1000;
+	return pthread_cond_timedwait(&s->concluded, &s->lock, &at) == 0;
 }
 
 static struct lease *
@@ -133,6 +154,7 @@ lease_table_add(struct lease_table *t, struct lease_shard *s, uint64_t hash,
 		lease->check.own_key.p =
 		    memcpy(lease->text + key.len, own.p, own.len);
 	lease->shard = s;
+	lease->serial = ++s->last_serial;
 	lease->next = first_of(s, hash);
 	s->chain[hash % LEASE_CHAINS] = lease;
 	s->n++;

@@ -28,7 +28,9 @@ struct lease {
 	uint64_t hash;
 	/* 0: a thread is asking for it, and it is that thread's alone. */
 	uint64_t id;
-	int64_t units; /* not spent */
+	int64_t units;    /* not spent */
+	uint64_t serial;  /* of all that were begun, whatever came of them */
+	int64_t promised; /* while it is being taken: what others wait for */
 	/* Stays when all are spent, so that the next one's size is known. */
 	bool is_paced;
 	/* By clock_mono_us; sure to be within its window and its time. */
@@ -47,6 +49,8 @@ struct lease {
 
 struct lease_shard {
 	pthread_mutex_t lock;
+	pthread_cond_t concluded; /* of one that was being taken */
+	uint64_t last_serial;
 	size_t n;
 	struct lease *chain[LEASE_CHAINS];
 };
@@ -64,6 +68,12 @@ uint64_t lease_table_hash(const struct lease_table *t, struct str key);
 /* Locked, until lease_table_unlock. */
 struct lease_shard *lease_table_lock(struct lease_table *t, uint64_t hash);
 void lease_table_unlock(struct lease_shard *s);
+
+/*
+ * With the lock, which is let go meanwhile: until something was concluded, or
+ * so many microseconds have passed; then false.
+ */
+bool lease_table_wait(struct lease_shard *s, int64_t for_us);
 
 /* With the lock: the newest; NULL: none. */
 struct lease *lease_table_find(const struct lease_shard *s, uint64_t hash,

@@ -58,7 +58,7 @@ open_shared(struct stores *stores, const struct config *config, struct err *err)
 	stores->shared = store_redis_new(&settings, err);
 	if (stores->shared == NULL || !open_denied(stores, c, err))
 		return false;
-	stores->leases = leases_new(stores->denied);
+	stores->leases = leases_new(stores->denied, c->timeout_us);
 	return stores->leases != NULL || err_set(err, "out of memory");
 }
 

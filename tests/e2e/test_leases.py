@@ -165,6 +165,16 @@ def test_the_headers_count_what_is_held(farm, redis):
             assert remaining == LIMIT - 1
 
 
+def test_none_is_refused_beside_who_takes_all(farm, redis):
+    settings = config(farm, redis)
+    settings["limit leased"]["rate"] = "%d/1h" % SIZE
+    gateway = farm.gateway(settings)
+    for n in range(20):
+        who = key("fresh-%d" % n)
+        statuses = together(4, lambda _: gateway.ask(headers=who).status)
+        assert statuses == [200] * 4
+
+
 def test_a_reload_gives_back(farm, redis):
     settings = config(farm, redis)
     gateway = farm.gateway(settings)

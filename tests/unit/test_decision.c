@@ -10,6 +10,7 @@
 #include "wire.h"
 
 #define RETRY_OUT_US 700000
+#define WAIT_US      1000
 #define FULL_US      INT64_C(7200000000)
 
 struct fake {
@@ -553,7 +554,7 @@ test_leases(void **state)
 	static const char both[] = "a allow 6 1\nb allow 6 1\n";
 
 	(void)state;
-	leases = leases_new(NULL);
+	leases = leases_new(NULL, WAIT_US);
 	shared.store.may_block = true;
 	expect_asked(a, both, UP, "a.", DECISION_ALLOWED);
 	expect_asked(a, "", OUT, "", DECISION_ALLOWED);
@@ -586,7 +587,7 @@ test_figures_beside_a_lease(void **state)
 	struct decision d;
 
 	(void)state;
-	leases = leases_new(NULL);
+	leases = leases_new(NULL, WAIT_US);
 	shared.store.may_block = true;
 	config = decide(&alone, &d);
 	assert_int_equal(d.part[0].verdict.remaining, 9);
@@ -615,7 +616,7 @@ test_figures_of_a_lease(void **state)
 	struct decision d;
 
 	(void)state;
-	leases = leases_new(NULL);
+	leases = leases_new(NULL, WAIT_US);
 	shared.store.may_block = true;
 	for (int i = 0; i < 3; i++) {
 		config = decide(&row, &d);

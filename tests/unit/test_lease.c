@@ -5,6 +5,7 @@
 #include "domain/lease.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define SPAN_US  200000
 #define GATEWAYS 4
 #define SIZE     16
+#define WAIT_US  INT64_C(60000000) /* in the time that really passes */
 #define HOUR_US  INT64_C(3600000000)
 /* The store's clock, when the gateways' is 0. */
 #define STORE_US INT64_C(1790000000123456)
@@ -58,6 +60,9 @@ struct distant {
 	_Atomic int64_t taken_us; /* the last answer's */
 	/* Whose leases are given back while it is asked; NULL: none. */
 	struct leases *ending;
+	/* The first to ask gets its answer when so many have come, or asked. */
+	unsigned await;
+	_Atomic unsigned come;
 };
 
 static void
@@ -68,24 +73,35 @@ pass_time(const struct distant *d)
 }
 
 static void
+distant_answer(
+    struct distant *d, const struct store_question *q, struct store_answer *a)
+{
+	if (d->out) {
+		a->status = STORE_OUT;
+		a->reason = "out";
+		a->retry_us = 700000;
+		return;
+	}
+	pass_time(d);
+	d->counts->ops->ask(d->counts, q, a);
+	atomic_store(&d->taken_us, a->taken_us);
+	if (d->ending != NULL)
+		leases_return(d->ending, &d->store);
+	pass_time(d);
+}
+
+static void
 distant_ask(struct store *store, const struct store_question *q,
     struct store_answer *answer)
 {
 	struct distant *d = (struct distant *)store;
+	bool is_first = atomic_fetch_add(&d->asked, 1) == 0;
 
-	atomic_fetch_add(&d->asked, 1);
-	if (d->out) {
-		answer->status = STORE_OUT;
-		answer->reason = "out";
-		answer->retry_us = 700000;
-		return;
-	}
-	pass_time(d);
-	d->counts->ops->ask(d->counts, q, answer);
-	atomic_store(&d->taken_us, answer->taken_us);
-	if (d->ending != NULL)
-		leases_return(d->ending, store);
-	pass_time(d);
+	distant_answer(d, q, answer);
+	if (!is_first)
+		atomic_fetch_add(&d->come, 1);
+	while (is_first && atomic_load(&d->come) < d->await)
+		sched_yield();
 }
 
 static void
@@ -174,7 +190,7 @@ left_of(struct store_check c)
 static void
 test_one_trip_for_many(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
 	struct lease_unit unit;
 	struct verdict v;
@@ -196,7 +212,8 @@ test_one_trip_for_many(void **state)
 static void
 test_what_remains_and_then_none(void **state)
 {
-	struct leases *l = leases_new(NULL), *other = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US),
+		      *other = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 20);
 
 	(void)state;
@@ -213,7 +230,7 @@ test_what_remains_and_then_none(void **state)
 static void
 test_a_cost_alone_leaves_no_lease(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 1);
 	struct lease_unit unit;
 
@@ -228,7 +245,7 @@ test_a_cost_alone_leaves_no_lease(void **state)
 static void
 test_given_back_when_idle_or_old(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
 
 	(void)state;
@@ -256,7 +273,7 @@ test_given_back_when_idle_or_old(void **state)
 static void
 test_dropped(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100), gold = check_of("k", 200),
 			   other = check_of("other", 100);
 	uint64_t expired = counter_get(COUNTER_lease_units_expired);
@@ -284,7 +301,7 @@ test_dropped(void **state)
 static void
 test_a_bucket_gets_its_tokens_back(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
 
 	(void)state;
@@ -300,7 +317,7 @@ test_a_bucket_gets_its_tokens_back(void **state)
 static void
 test_nothing_is_spent_late(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
 
 	(void)state;
@@ -321,7 +338,7 @@ test_nothing_is_spent_late(void **state)
 static void
 test_a_lease_ends_with_its_window(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
 	uint64_t expired = counter_get(COUNTER_lease_units_expired);
 
@@ -344,7 +361,8 @@ test_a_lease_ends_with_its_window(void **state)
 static void
 test_all_or_nothing(void **state)
 {
-	struct leases *l = leases_new(NULL), *other = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US),
+		      *other = leases_new(NULL, WAIT_US);
 	struct store_check c[2] = { check_of("wide", 100),
 		check_of("narrow", 3) };
 	struct store_question q = { c, 2 };
@@ -378,7 +396,7 @@ test_all_or_nothing(void **state)
 static void
 test_nothing_is_spent_of_a_lease_that_ended(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c[2] = { check_of("wide", 100),
 		check_of("narrow", 1) };
 	struct store_question q = { c, 2 };
@@ -407,7 +425,7 @@ test_nothing_is_spent_of_a_lease_that_ended(void **state)
 static void
 test_a_cost_above_what_is_left(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
 
 	(void)state;
@@ -426,7 +444,7 @@ test_a_cost_above_what_is_left(void **state)
 static void
 test_other_counts_have_other_leases(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check base = check_of("k", 100), gold = base;
 	struct lease_unit unit;
 
@@ -443,7 +461,7 @@ test_other_counts_have_other_leases(void **state)
 static void
 test_put_back(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
 	struct lease_unit unit;
 
@@ -461,7 +479,7 @@ test_put_back(void **state)
 static void
 test_while_the_store_is_out(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c[2] = { check_of("k", 100), check_of("new", 100) };
 	struct store_question q = { c, 2 };
 	int64_t sizes[2] = { SIZE, SIZE };
@@ -487,7 +505,7 @@ test_while_the_store_is_out(void **state)
 static void
 test_no_cost(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100), none = c;
 
 	(void)state;
@@ -505,7 +523,7 @@ test_no_cost(void **state)
 static void
 test_many_are_returned_together(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	char key[300][16];
 
 	(void)state;
@@ -529,7 +547,7 @@ static void
 test_what_was_denied_is_forgotten(void **state)
 {
 	struct deny_cache *denied = deny_cache_new(100, HOUR_US);
-	struct leases *l = leases_new(denied);
+	struct leases *l = leases_new(denied, WAIT_US);
 	struct store_check c = check_of("k", 100);
 	const struct deny_cache_id id = { &c, 1 };
 	struct deny_cache_answer told = {
@@ -565,7 +583,7 @@ test_what_was_denied_is_forgotten(void **state)
 static void
 test_auto(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100000);
 	struct lease_unit unit;
 
@@ -597,7 +615,7 @@ test_auto(void **state)
 static void
 test_auto_of_a_cold_key(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100000);
 
 	(void)state;
@@ -617,7 +635,7 @@ test_auto_of_a_cold_key(void **state)
 static void
 test_auto_near_the_limit(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 40);
 
 	(void)state;
@@ -651,7 +669,7 @@ ask_exactly(struct leases *l, const struct store_check *c)
 static void
 expect_remaining(int64_t count, int64_t taken_ahead, const int64_t (*row)[2])
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", count);
 	struct lease_unit unit;
 
@@ -705,7 +723,7 @@ test_remaining_of_drawn_requests(void **state)
 	(void)state;
 	distant.slow = true;
 	for (int round = 0; round < 600; round++) {
-		struct leases *l = leases_new(NULL);
+		struct leases *l = leases_new(NULL, WAIT_US);
 		struct store_check c = check_of("k", draw(1, 400));
 		int64_t left = c.check.count;
 
@@ -733,7 +751,7 @@ test_remaining_is_there(void **state)
 
 	(void)state;
 	for (int round = 0; round < 3000; round++) {
-		struct leases *l = leases_new(NULL);
+		struct leases *l = leases_new(NULL, WAIT_US);
 		struct store_check c = check_of("k", draw(1, 100));
 		struct verdict v = { .remaining = 0 };
 
@@ -761,7 +779,7 @@ test_remaining_is_there(void **state)
 static void
 test_the_newest_answer_counts(void **state)
 {
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
 	struct lease_news late = { .asked_us = clock_us, .is_taken = true },
 			  early = late;
@@ -967,7 +985,7 @@ test_drawn_traces(void **state)
 		draw_limit(&t);
 		size = draw(0, 1) == 0 ? LEASE_AUTO : SIZE;
 		for (size_t i = 0; i < GATEWAYS; i++)
-			t.gateway[i] = leases_new(NULL);
+			t.gateway[i] = leases_new(NULL, WAIT_US);
 		for (int64_t i = draw(10, 600); i > 0; i--)
 			trace_step(&t);
 		trace_judge(&t);
@@ -980,7 +998,8 @@ test_drawn_traces(void **state)
 static void
 test_killed(void **state)
 {
-	struct leases *l[2] = { leases_new(NULL), leases_new(NULL) };
+	struct leases *l[2] = { leases_new(NULL, WAIT_US),
+		leases_new(NULL, WAIT_US) };
 	struct store_check c = check_of("k", 40);
 	int admitted = 0;
 
@@ -1040,7 +1059,7 @@ test_raced(void **state)
 	_Atomic int running = THREADS;
 	struct racer racer[THREADS] = { 0 };
 	pthread_t thread[THREADS];
-	struct leases *l = leases_new(NULL);
+	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = raced_check();
 	int64_t admitted = 0;
 
@@ -1070,6 +1089,158 @@ test_raced_auto(void **state)
 {
 	size = LEASE_AUTO;
 	test_raced(state);
+}
+
+/* Many requests that miss one lease at once. */
+struct miss {
+	struct leases *leases;
+	struct store_check check;
+	pthread_t thread[SIZE];
+	_Atomic unsigned passed;
+	_Atomic unsigned unanswered;
+};
+
+static void *
+miss_once(void *context)
+{
+	struct miss *m = context;
+	struct store_question q = { &m->check, 1 };
+	struct lease_unit unit;
+	struct store_answer a;
+
+	atomic_fetch_add(&distant.come, 1);
+	lease_ask(m->leases, &distant.store, &q, &size, &a, &unit);
+	assert_int_equal(a.status, STORE_ANSWERED);
+	m->passed += a.verdict[0].kind == VERDICT_ALLOWED;
+	m->unanswered += a.verdict[0].kind == VERDICT_ERROR;
+	return NULL;
+}
+
+static void
+miss_begin(struct miss *m, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(
+		    pthread_create(&m->thread[i], NULL, miss_once, m), 0);
+}
+
+static void
+miss_end(struct miss *m, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		pthread_join(m->thread[i], NULL);
+}
+
+static void
+miss_together(struct miss *m, size_t n)
+{
+	m->passed = m->unanswered = 0;
+	distant.asked = distant.come = 0;
+	distant.await = (unsigned)n;
+	miss_begin(m, n);
+	miss_end(m, n);
+}
+
+/* One trip, though it took all there is. */
+static void
+test_who_misses_it_too_waits(void **state)
+{
+	(void)state;
+	for (size_t n = 2; n <= SIZE; n++) {
+		struct miss m = { .leases = leases_new(NULL, WAIT_US),
+			.check = check_of("k", SIZE) };
+
+		store_memory_clear(distant.counts, m.check.key);
+		miss_together(&m, n);
+		assert_int_equal(m.passed, n);
+		assert_int_equal(distant.asked, 1);
+		leases_return(m.leases, &distant.store);
+		assert_int_equal(left_of(m.check), SIZE - n);
+		leases_free(m.leases);
+	}
+}
+
+/* More than it suffices for: they ask, and nobody is refused in vain. */
+static void
+test_all_pass_that_may(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct miss m = { .leases = leases_new(NULL, WAIT_US),
+			.check = check_of("k", draw(1, SIZE)) };
+
+		size = draw(1, SIZE + 1) == 1 ? LEASE_AUTO : draw(1, SIZE);
+		store_memory_clear(distant.counts, m.check.key);
+		miss_together(&m, SIZE);
+		assert_int_equal(m.passed, m.check.check.count);
+		leases_return(m.leases, &distant.store);
+		assert_int_equal(left_of(m.check), 0);
+		leases_free(m.leases);
+	}
+}
+
+/* It was asking for another key itself, so it did not wait for this one. */
+static void
+test_who_is_refused_looks_again(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	struct miss m = { .leases = l, .check = check_of("narrow", SIZE) };
+	struct store_check c[2] = { check_of("wide", 100), m.check };
+	struct store_question q = { c, 2 };
+	int64_t sizes[2] = { SIZE, SIZE };
+	struct lease_unit unit[2];
+	struct store_answer a;
+
+	(void)state;
+	distant.await = 2;
+	miss_begin(&m, 1);
+	while (atomic_load(&distant.taken_us) == 0)
+		sched_yield();
+	lease_ask(l, &distant.store, &q, sizes, &a, unit);
+	miss_end(&m, 1);
+	assert_int_equal(m.passed, 1);
+	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
+	assert_int_equal(a.verdict[1].kind, VERDICT_ALLOWED);
+	assert_int_equal(distant.asked, 3);
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c[0]), 99);
+	assert_int_equal(left_of(c[1]), SIZE - 2);
+	leases_free(l);
+}
+
+/* Who waited in vain asks, and is not answered by another's failure. */
+static void
+test_the_taker_fails(void **state)
+{
+	struct miss m = { .leases = leases_new(NULL, WAIT_US),
+		.check = check_of("k", 100) };
+
+	(void)state;
+	distant.out = true;
+	miss_together(&m, SIZE);
+	assert_int_equal(m.unanswered, SIZE);
+	assert_int_equal(distant.asked, SIZE);
+	leases_free(m.leases);
+}
+
+/* No longer than it was told. */
+static void
+test_the_taker_is_late(void **state)
+{
+	struct miss m = { .leases = leases_new(NULL, 1000),
+		.check = check_of("k", 100) };
+
+	(void)state;
+	distant.await = 2;
+	miss_begin(&m, 1);
+	while (atomic_load(&distant.asked) == 0)
+		sched_yield();
+	assert_true(passes(m.leases, &m.check));
+	assert_int_equal(distant.asked, 2);
+	atomic_fetch_add(&distant.come, 1);
+	miss_end(&m, 1);
+	assert_int_equal(m.passed, 1);
+	leases_free(m.leases);
 }
 
 int
@@ -1105,6 +1276,11 @@ main(void)
 		LEASE_TEST(test_killed),
 		LEASE_TEST(test_raced),
 		LEASE_TEST(test_raced_auto),
+		LEASE_TEST(test_who_misses_it_too_waits),
+		LEASE_TEST(test_all_pass_that_may),
+		LEASE_TEST(test_who_is_refused_looks_again),
+		LEASE_TEST(test_the_taker_fails),
+		LEASE_TEST(test_the_taker_is_late),
 	};
 
 	seed = draw_seed();
