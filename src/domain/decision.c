@@ -273,22 +273,6 @@ lease_sizes(const struct stores *stores, const struct batch *b, int64_t *size)
 	return true;
 }
 
-/* Of a limit with leases that was asked without: what is held of it here. */
-static void
-tell_leased(const struct stores *stores, struct batch *b, int64_t asked_us)
-{
-	const struct lease_news news = {
-		.store_us = b->answer.taken_us,
-		.asked_us = asked_us,
-		.is_taken = was_committed(b),
-	};
-
-	for (size_t i = 0; i < b->n; i++)
-		if (b->limit[i]->lease > 0)
-			lease_tell(stores->leases, &b->check[i], &news,
-			    &b->answer.verdict[i]);
-}
-
 static void
 ask(struct decision *d, const struct stores *stores, struct batch *b,
     enum decision_asked asked)
@@ -304,8 +288,8 @@ ask(struct decision *d, const struct stores *stores, struct batch *b,
 	else
 		store->ops->ask(store, &q, &b->answer);
 	if (!b->leased && asked == DECISION_ASKED_SHARED &&
-	    stores->leases != NULL && b->answer.status == STORE_ANSWERED)
-		tell_leased(stores, b, asked_us);
+	    stores->leases != NULL)
+		lease_learn(stores->leases, &q, asked_us, &b->answer);
 	keep(d, store, b, asked);
 }
 

@@ -38,32 +38,13 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "domain/denied.h"
-#include "domain/lease_table.h"
+#include "domain/lease_own.h"
+#include "domain/lease_told.h"
+#include "domain/lease_wait.h"
 #include "pure/lease_size.h"
 
 #define SPAN_US   200000
 #define MARGIN_US 1000
-#define IDLE_US   100000
-/* How often the maintenance thread looks; and when there is nothing. */
-#define PASS_US  50000
-#define SLEEP_US 1000000
-
-struct leases {
-	struct lease_table table;
-	struct deny_cache *denied;
-	int64_t wait_us;
-	_Atomic uint64_t last_id;
-	atomic_bool awake; /* the maintenance thread will look in time */
-	int64_t pass_us;   /* that thread's: when to look next */
-	void (*wake)(void *context);
-	void *wake_context;
-};
-
-/* How long a request waits for other threads at the most, and did. */
-struct patience {
-	int64_t until_us; /* by clock_mono_us */
-	int64_t waited_us;
-};
 
 /* What a question lacks, and for which of it a lease is being taken. */
 struct missing {
@@ -158,75 +139,21 @@ begin(struct leases *l, struct lease_shard *s, struct lease *before,
 	return lease;
 }
 
-/* With the lock. */
-static bool
-suffices(const struct lease *lease, int64_t cost, int64_t now_us)
-{
-	return lease != NULL && lease->id != 0 && lease->units >= cost &&
-	    now_us < lease->spend_until_us;
-}
-
-/* With the lock. Of units that are being taken: may there be so many more? */
-static bool
-promises(const struct lease *lease, int64_t cost)
-{
-	const struct check *c = &lease->check.check;
-
-	return lease->id == 0 && cost > 0 &&
-	    c->most - c->cost - lease->promised >= cost;
-}
-
-static bool
-is_being_taken(const struct lease *lease, uint64_t serial)
-{
-	return lease != NULL && lease->id == 0 && lease->serial == serial;
-}
-
-/*
- * With the lock, which is let go meanwhile: the newest, after the taking that
- * promises the cost, if there is one, and if that is in time.
- */
-static struct lease *
-await(struct lease_shard *s, uint64_t hash, const struct store_check *check,
-    struct patience *p)
-{
-	struct lease *lease = lease_table_find(s, hash, check);
-	int64_t cost = check->check.cost, from_us, now_us;
-	bool in_time = true;
-	uint64_t serial;
-
-	if (lease == NULL || !promises(lease, cost))
-		return lease;
-	serial = lease->serial;
-	lease->promised += cost;
-	from_us = now_us = clock_mono_us();
-	while (
-	    is_being_taken(lease, serial) && in_time && now_us < p->until_us) {
-		in_time = lease_table_wait(s, p->until_us - now_us);
-		lease = lease_table_find(s, hash, check);
-		now_us = clock_mono_us();
-	}
-	if (is_being_taken(lease, serial))
-		lease->promised -= cost;
-	p->waited_us += now_us - from_us;
-	return lease;
-}
-
 /*
  * False: nothing was spent; *taking: the lease that is to be asked for. p:
  * NULL: it does not wait.
  */
 static bool
 spend(struct leases *l, const struct store_check *check, int64_t size,
-    struct patience *p, struct verdict *v, struct lease_unit *unit,
+    struct lease_patience *p, struct verdict *v, struct lease_unit *unit,
     struct lease **taking)
 {
 	uint64_t hash = lease_table_hash(&l->table, check->key);
 	struct lease_shard *s = lease_table_lock(&l->table, hash);
-	struct lease *lease = p != NULL ? await(s, hash, check, p)
+	struct lease *lease = p != NULL ? lease_wait_newest(s, hash, check, p)
 					: lease_table_find(s, hash, check);
 	int64_t cost = check->check.cost, now_us = clock_mono_us();
-	bool spent = suffices(lease, cost, now_us);
+	bool spent = lease_wait_suffices(lease, cost, now_us);
 
 	*taking = NULL;
 	*unit = (struct lease_unit){ .id = 0 };
@@ -329,8 +256,8 @@ conclude(struct leases *l, struct lease *lease, const struct lease_news *news,
 	see_to_it(l);
 }
 
-void
-lease_tell(struct leases *l, const struct store_check *check,
+static void
+tell_asked(struct leases *l, const struct store_check *check,
     const struct lease_news *news, struct verdict *v)
 {
 	uint64_t hash = lease_table_hash(&l->table, check->key);
@@ -369,16 +296,6 @@ lease_put_back(struct leases *l, const struct store_check *check, uint64_t id)
 	return put_back(l, check, id, NULL);
 }
 
-static void
-settle(struct leases *l, struct store *store, const struct store_settlement *s,
-    size_t n)
-{
-	if (n > 0)
-		store->ops->settle(store, s, n);
-	for (size_t i = 0; i < n; i++)
-		denied_forget(l->denied, &s[i].check, 1);
-}
-
 /* Of a request that was refused: what its other checks had spent. */
 static void
 unspend(struct leases *l, struct store *store, const struct store_question *q,
@@ -397,7 +314,7 @@ unspend(struct leases *l, struct store *store, const struct store_question *q,
 			unit[i].taken_us, -cost };
 		back[n++].check.check.full_us = unit[i].full_us;
 	}
-	settle(l, store, back, n);
+	lease_own_settle(l, store, back, n);
 }
 
 static bool
@@ -409,6 +326,26 @@ is_refused(const struct store_answer *answer, size_t n)
 		if (answer->verdict[i].kind == VERDICT_REFUSED)
 			return true;
 	return false;
+}
+
+void
+lease_learn(struct leases *l, const struct store_question *q, int64_t asked_us,
+    struct store_answer *answer)
+{
+	struct lease_news news = {
+		.store_us = answer->taken_us,
+		.asked_us = asked_us,
+		.is_taken = true,
+	};
+
+	if (answer->status != STORE_ANSWERED)
+		return;
+	for (size_t i = 0; i < q->n; i++)
+		if (answer->verdict[i].kind == VERDICT_REFUSED &&
+		    !q->check[i].check.observe)
+			news.is_taken = false;
+	for (size_t i = 0; i < q->n; i++)
+		tell_asked(l, &q->check[i], &news, &answer->verdict[i]);
 }
 
 /* The answer is of all the question then: each has its own verdict. */
@@ -436,7 +373,7 @@ share(struct leases *l, const struct store_question *q, const struct missing *m,
 		if (m->lease[i] != NULL)
 			conclude(l, m->lease[i], &news, v, &unit[m->at[i]]);
 		else
-			lease_tell(l, &q->check[m->at[i]], &news, v);
+			tell_asked(l, &q->check[m->at[i]], &news, v);
 		v->taken = 0;
 	}
 }
@@ -465,8 +402,9 @@ ask_for(struct leases *l, struct store *store, const struct store_question *q,
 /* Spends what there is, and asks for the rest. */
 static void
 spend_or_ask(struct leases *l, struct store *store,
-    const struct store_question *q, const int64_t *size, struct patience *p,
-    struct store_answer *answer, struct lease_unit *unit)
+    const struct store_question *q, const int64_t *size,
+    struct lease_patience *p, struct store_answer *answer,
+    struct lease_unit *unit)
 {
 	UNINITIALIZED struct missing m;
 	bool is_taking = false;
@@ -496,12 +434,14 @@ spend_or_ask(struct leases *l, struct store *store,
 }
 
 static bool
-is_there(struct leases *l, const struct store_check *check, struct patience *p)
+is_there(
+    struct leases *l, const struct store_check *check, struct lease_patience *p)
 {
 	uint64_t hash = lease_table_hash(&l->table, check->key);
 	struct lease_shard *s = lease_table_lock(&l->table, hash);
-	struct lease *lease = await(s, hash, check, p);
-	bool is = suffices(lease, check->check.cost, clock_mono_us());
+	struct lease *lease = lease_wait_newest(s, hash, check, p);
+	bool is =
+	    lease_wait_suffices(lease, check->check.cost, clock_mono_us());
 
 	lease_table_unlock(s);
 	return is;
@@ -510,7 +450,7 @@ is_there(struct leases *l, const struct store_check *check, struct patience *p)
 /* Of a question that was refused: did another take meanwhile what it lacks? */
 static bool
 is_there_now(struct leases *l, const struct store_question *q,
-    const struct store_answer *answer, struct patience *p)
+    const struct store_answer *answer, struct lease_patience *p)
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (answer->verdict[i].kind == VERDICT_REFUSED &&
@@ -523,7 +463,7 @@ void
 lease_ask(struct leases *l, struct store *store, const struct store_question *q,
     const int64_t *size, struct store_answer *answer, struct lease_unit *unit)
 {
-	struct patience p = { .until_us = clock_mono_us() + l->wait_us };
+	struct lease_patience p = { .until_us = clock_mono_us() + l->wait_us };
 
 	spend_or_ask(l, store, q, size, &p, answer, unit);
 	if (is_refused(answer, q->n) && is_there_now(l, q, answer, &p)) {
@@ -531,104 +471,4 @@ lease_ask(struct leases *l, struct store *store, const struct store_question *q,
 		spend_or_ask(l, store, q, size, &p, answer, unit);
 	}
 	answer->wait_us += p.waited_us;
-}
-
-/* ---- giving back ------------------------------------------------- */
-
-static bool
-is_due(const struct lease *lease, int64_t now_us)
-{
-	return now_us >= lease->spend_until_us ||
-	    now_us - lease->used_us >= IDLE_US;
-}
-
-static bool
-is_any(const struct lease *lease, int64_t now_us)
-{
-	(void)lease;
-	(void)now_us;
-	return true;
-}
-
-/* False: nothing of it is left to give back. */
-static bool
-settlement_of(const struct lease *lease, int64_t now_us,
-    struct store_settlement *settlement)
-{
-	if (lease->units == 0)
-		return false;
-	if (now_us >= lease->gone_us) {
-		counter_add(
-		    COUNTER_lease_units_expired, (uint64_t)lease->units);
-		return false;
-	}
-	counter_add(COUNTER_lease_units_returned, (uint64_t)lease->units);
-	*settlement = (struct store_settlement){ lease->check, lease->taken_us,
-		-lease->units };
-	settlement->check.check.full_us = lease->full_us;
-	return true;
-}
-
-static void
-give_back(struct leases *l, struct store *store,
-    bool is_wanted(const struct lease *lease, int64_t now_us))
-{
-	int64_t now_us = clock_mono_us();
-	struct lease *left = lease_table_take_out(&l->table, is_wanted, now_us);
-
-	while (left != NULL) {
-		UNINITIALIZED struct store_settlement back[STORE_CHECKS_MAX];
-		struct lease *sent = left;
-		size_t n = 0;
-
-		for (; left != NULL && n < STORE_CHECKS_MAX; left = left->next)
-			n += settlement_of(left, now_us, &back[n]);
-		settle(l, store, back, n);
-		while (sent != left) {
-			struct lease *next = sent->next;
-
-			free(sent);
-			sent = next;
-		}
-	}
-}
-
-/* Cleared before the table is looked at: who adds one then wakes us again. */
-int64_t
-leases_maintain(struct leases *l, struct store *store)
-{
-	int64_t now_us = clock_mono_us();
-
-	if (!atomic_load(&l->awake))
-		return now_us + SLEEP_US;
-	if (now_us < l->pass_us)
-		return l->pass_us;
-	atomic_store(&l->awake, false);
-	give_back(l, store, is_due);
-	l->pass_us = now_us + PASS_US;
-	if (lease_table_count(&l->table) == 0)
-		return now_us + SLEEP_US;
-	atomic_store(&l->awake, true);
-	return l->pass_us;
-}
-
-void
-leases_return(struct leases *l, struct store *store)
-{
-	give_back(l, store, is_any);
-}
-
-void
-leases_drop(struct leases *l, struct str key)
-{
-	uint64_t hash = lease_table_hash(&l->table, key);
-	struct lease_shard *s = lease_table_lock(&l->table, hash);
-	struct lease *lease;
-
-	while ((lease = lease_table_find_key(s, hash, key)) != NULL) {
-		counter_add(
-		    COUNTER_lease_units_expired, (uint64_t)lease->units);
-		lease_table_remove(&l->table, lease);
-	}
-	lease_table_unlock(s);
 }

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "domain/lease_told.h"
 #include "domain/store.h"
 
 /* A size that follows from how fast the key was spent here of late. */
@@ -50,11 +49,11 @@ void lease_ask(struct leases *l, struct store *store,
     const struct store_question *q, const int64_t *size,
     struct store_answer *answer, struct lease_unit *unit);
 /*
- * The store was asked for such a check in another way: v's figures get the
- * units that are held here.
+ * The store was asked in another way, since asked_us: the figures of checks
+ * that have leases get the units that are held here.
  */
-void lease_tell(struct leases *l, const struct store_check *check,
-    const struct lease_news *news, struct verdict *v);
+void lease_learn(struct leases *l, const struct store_question *q,
+    int64_t asked_us, struct store_answer *answer);
 /*
  * The check's cost goes back to the lease it came from. False: that one has
  * ended, and the store is to be told.

@@ -185,6 +185,7 @@ lease_table_remove(struct lease_table *t, struct lease *lease)
 static void
 take_out_of(struct lease_table *t, struct lease_shard *s,
     bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us,
+    void tell(struct lease_shard *s, const struct lease *lease),
     struct lease **out)
 {
 	for (size_t i = 0; i < LEASE_CHAINS && s->n > 0; i++) {
@@ -198,7 +199,7 @@ take_out_of(struct lease_table *t, struct lease_shard *s,
 				continue;
 			}
 			unlink_at(t, s, at);
-			lease_told_give(s, lease);
+			tell(s, lease);
 			lease->next = *out;
 			*out = lease;
 		}
@@ -207,7 +208,8 @@ take_out_of(struct lease_table *t, struct lease_shard *s,
 
 struct lease *
 lease_table_take_out(struct lease_table *t,
-    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us)
+    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us,
+    void tell(struct lease_shard *s, const struct lease *lease))
 {
 	struct lease *out = NULL;
 
@@ -215,7 +217,7 @@ lease_table_take_out(struct lease_table *t,
 		struct lease_shard *s = &t->shard[i];
 
 		pthread_mutex_lock(&s->lock);
-		take_out_of(t, s, is_due, now_us, &out);
+		take_out_of(t, s, is_due, now_us, tell, &out);
 		pthread_mutex_unlock(&s->lock);
 	}
 	return out;

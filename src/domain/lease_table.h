@@ -14,13 +14,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "domain/lease_told.h"
 #include "domain/store.h"
 
 #define LEASE_SHARDS   16
 #define LEASE_CHAINS   512
 #define LEASE_MAX      65536
 #define LEASE_TEXT_MAX 1024
+
+/* What the store said last; all leases of a count have the same. */
+struct lease_told {
+	struct verdict verdict;
+	int64_t store_us; /* when, on its clock */
+	int64_t told_us;  /* when it was here, by clock_mono_us; 0: never */
+};
 
 struct lease {
 	struct lease *next; /* of its chain, or of what was taken out */
@@ -91,11 +97,13 @@ struct lease *lease_table_add(struct lease_table *t, struct lease_shard *s,
 /* With the lock: unlinks and frees. */
 void lease_table_remove(struct lease_table *t, struct lease *lease);
 /*
- * Without a lock: unlinks those, which are to be given back, for which is_due says so; never one that is
- * being taken. They are the caller's, to be freed one by one.
+ * Without a lock: unlinks those for which is_due says so; never one that is
+ * being taken. They are the caller's, to be freed one by one. tell is called
+ * for each, with the lock of what was its shard.
  */
 struct lease *lease_table_take_out(struct lease_table *t,
-    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us);
+    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us,
+    void tell(struct lease_shard *s, const struct lease *lease));
 size_t lease_table_count(const struct lease_table *t);
 
 #endif

@@ -1,7 +1,7 @@
 #include "domain/lease_told.h"
 
 #include "domain/lease_table.h"
-#include "pure/lease_figures.h"
+#include "pure/leased.h"
 
 /* How many of its units are missing in figures of that time? */
 static int64_t
@@ -9,7 +9,7 @@ missing(const struct lease *lease, int64_t store_us)
 {
 	if (lease->id == 0)
 		return 0;
-	return lease_missing(&lease->check.check, lease->own_count,
+	return leased_missing(&lease->check.check, lease->own_count,
 	    lease->units, lease->taken_us + lease->full_us - store_us);
 }
 
@@ -72,7 +72,7 @@ lease_told_figures(struct lease_shard *s, uint64_t hash,
 
 	if (lease == NULL || lease->told.told_us == 0)
 		return;
-	lease_figures(&check->check, &lease->told.verdict,
+	leased_figures(&check->check, &lease->told.verdict,
 	    held(lease, lease->told.store_us), at_us - lease->told.store_us,
 	    &now);
 	v->limit = now.limit;

@@ -16,13 +16,6 @@
 struct lease;
 struct lease_shard;
 
-/* What the store said last; all leases of a count have the same. */
-struct lease_told {
-	struct verdict verdict;
-	int64_t store_us; /* when, on its clock */
-	int64_t told_us;  /* when it was here, by clock_mono_us; 0: never */
-};
-
 /* An answer of the store. */
 struct lease_news {
 	int64_t store_us; /* when, on its clock */

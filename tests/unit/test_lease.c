@@ -655,14 +655,12 @@ test_auto_near_the_limit(void **state)
 static struct verdict
 ask_exactly(struct leases *l, const struct store_check *c)
 {
-	struct lease_news news = { .asked_us = clock_us };
+	int64_t asked_us = clock_us;
 	struct store_question q = { c, 1 };
 	struct store_answer a;
 
 	distant_ask(&distant.store, &q, &a);
-	news.store_us = a.taken_us;
-	news.is_taken = a.verdict[0].kind == VERDICT_ALLOWED;
-	lease_tell(l, c, &news, &a.verdict[0]);
+	lease_learn(l, &q, asked_us, &a);
 	return a.verdict[0];
 }
 
@@ -775,34 +773,41 @@ test_remaining_is_there(void **state)
 	}
 }
 
+/* What is printed when the store says that so much remains, at that time. */
+static int64_t
+told(struct leases *l, const struct store_check *c, int64_t asked_us,
+    int64_t taken_us, int64_t remaining)
+{
+	struct store_question q = { c, 1 };
+	struct store_answer a = { .status = STORE_ANSWERED,
+		.taken_us = taken_us };
+
+	a.verdict[0] = (struct verdict){ .kind = VERDICT_ALLOWED,
+		.limit = 100,
+		.remaining = remaining,
+		.full_us = HOUR_US };
+	lease_learn(l, &q, asked_us, &a);
+	return a.verdict[0].remaining;
+}
+
 /* An answer that was overtaken tells what the later one does. */
 static void
 test_the_newest_answer_counts(void **state)
 {
 	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c = check_of("k", 100);
-	struct lease_news late = { .asked_us = clock_us, .is_taken = true },
-			  early = late;
-	struct verdict v = { .limit = 100, .full_us = HOUR_US };
+	int64_t asked_us = clock_us, at_us;
 	struct lease_unit unit;
 
 	(void)state;
 	clock_us++;
 	ask(l, &c, &unit);
-	early.store_us = distant.taken_us + 1;
-	late.store_us = distant.taken_us + 2;
-	v.remaining = 70;
-	lease_tell(l, &c, &late, &v);
-	assert_int_equal(v.remaining, 70 + SIZE - 1);
-	v.remaining = 80;
-	lease_tell(l, &c, &early, &v);
-	assert_int_equal(v.remaining, 70 + SIZE - 1);
+	at_us = distant.taken_us;
+	assert_int_equal(told(l, &c, asked_us, at_us + 2, 70), 70 + SIZE - 1);
+	assert_int_equal(told(l, &c, asked_us, at_us + 1, 80), 70 + SIZE - 1);
 	/* But a clock that steps back does not stay behind for ever. */
 	clock_us += 2;
-	early.asked_us = clock_us;
-	v.remaining = 75;
-	lease_tell(l, &c, &early, &v);
-	assert_int_equal(v.remaining, 75 + SIZE - 1);
+	assert_int_equal(told(l, &c, clock_us, at_us + 1, 75), 75 + SIZE - 1);
 	leases_free(l);
 }
 

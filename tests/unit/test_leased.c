@@ -4,7 +4,7 @@
  */
 #include "draw.h"
 #include "pure/algorithm.h"
-#include "pure/lease_figures.h"
+#include "pure/leased.h"
 
 #define ROUNDS 200000
 #define BASE   INT64_C(1790000000123456) /* some day in 2026 */
@@ -123,7 +123,7 @@ play(void)
 		age_us = draw(0, 200000);
 	if (c.algorithm == ALGORITHM_FIXED_WINDOW && age_us >= then.full_us)
 		age_us = 0; /* the window and with it the lease are over */
-	lease_figures(&c, &then, then.taken - units, age_us, &v);
+	leased_figures(&c, &then, then.taken - units, age_us, &v);
 	assert_int_equal(v.limit, then.limit);
 	judge(&c, &spent, now_us + age_us, &v);
 	if (age_us == 0)

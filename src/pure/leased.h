@@ -1,9 +1,9 @@
 /*
- * lease_figures: what to print of a count while units taken from it ahead
+ * leased: what to print of a count while units taken from it ahead
  * have not been spent. Pure; any thread.
  */
-#ifndef SLUICE_LEASE_FIGURES_H
-#define SLUICE_LEASE_FIGURES_H
+#ifndef SLUICE_LEASED_H
+#define SLUICE_LEASED_H
 
 #include "pure/check.h"
 
@@ -14,7 +14,7 @@
  * others have taken, is not known: of the count itself it never tells more
  * than there is.
  */
-void lease_figures(const struct check *check, const struct verdict *then,
+void leased_figures(const struct check *check, const struct verdict *then,
     int64_t unspent, int64_t age_us, struct verdict *now);
 
 /*
@@ -23,7 +23,7 @@ void lease_figures(const struct check *check, const struct verdict *then,
  * since, or flowed in and would have flowed over, is not. own_count: of that
  * verdict.
  */
-int64_t lease_missing(const struct check *check, int64_t own_count,
+int64_t leased_missing(const struct check *check, int64_t own_count,
     int64_t unspent, int64_t left_us);
 
 #endif

@@ -1,4 +1,4 @@
-#include "pure/lease_figures.h"
+#include "pure/leased.h"
 
 #include "pure/algorithm.h"
 #include "pure/law.h"
@@ -38,7 +38,7 @@ bucket_full(const struct check *c, const struct verdict *then, int64_t unspent)
 }
 
 void
-lease_figures(const struct check *check, const struct verdict *then,
+leased_figures(const struct check *check, const struct verdict *then,
     int64_t unspent, int64_t age_us, struct verdict *now)
 {
 	int64_t next_us = then->next_us, full_us = then->full_us;
@@ -61,7 +61,7 @@ lease_figures(const struct check *check, const struct verdict *then,
 }
 
 int64_t
-lease_missing(const struct check *check, int64_t own_count, int64_t unspent,
+leased_missing(const struct check *check, int64_t own_count, int64_t unspent,
     int64_t left_us)
 {
 	int64_t r, p;

@@ -1,0 +1,125 @@
+/* What was not spent goes back: when, and what of it. */
+#include "domain/lease.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/counter.h"
+#include "domain/denied.h"
+#include "domain/lease_own.h"
+#include "domain/lease_told.h"
+
+#define IDLE_US 100000
+/* How often the maintenance thread looks; and when there is nothing. */
+#define PASS_US  50000
+#define SLEEP_US 1000000
+
+void
+lease_own_settle(struct leases *l, struct store *store,
+    const struct store_settlement *s, size_t n)
+{
+	if (n > 0)
+		store->ops->settle(store, s, n);
+	for (size_t i = 0; i < n; i++)
+		denied_forget(l->denied, &s[i].check, 1);
+}
+
+static bool
+is_due(const struct lease *lease, int64_t now_us)
+{
+	return now_us >= lease->spend_until_us ||
+	    now_us - lease->used_us >= IDLE_US;
+}
+
+static bool
+is_any(const struct lease *lease, int64_t now_us)
+{
+	(void)lease;
+	(void)now_us;
+	return true;
+}
+
+/* False: nothing of it is left to give back. */
+static bool
+settlement_of(const struct lease *lease, int64_t now_us,
+    struct store_settlement *settlement)
+{
+	if (lease->units == 0)
+		return false;
+	if (now_us >= lease->gone_us) {
+		counter_add(
+		    COUNTER_lease_units_expired, (uint64_t)lease->units);
+		return false;
+	}
+	counter_add(COUNTER_lease_units_returned, (uint64_t)lease->units);
+	*settlement = (struct store_settlement){ lease->check, lease->taken_us,
+		-lease->units };
+	settlement->check.check.full_us = lease->full_us;
+	return true;
+}
+
+static void
+give_back(struct leases *l, struct store *store,
+    bool is_wanted(const struct lease *lease, int64_t now_us))
+{
+	int64_t now_us = clock_mono_us();
+	struct lease *left =
+	    lease_table_take_out(&l->table, is_wanted, now_us, lease_told_give);
+
+	while (left != NULL) {
+		UNINITIALIZED struct store_settlement back[STORE_CHECKS_MAX];
+		struct lease *sent = left;
+		size_t n = 0;
+
+		for (; left != NULL && n < STORE_CHECKS_MAX; left = left->next)
+			n += settlement_of(left, now_us, &back[n]);
+		lease_own_settle(l, store, back, n);
+		while (sent != left) {
+			struct lease *next = sent->next;
+
+			free(sent);
+			sent = next;
+		}
+	}
+}
+
+/* Cleared before the table is looked at: who adds one then wakes us again. */
+int64_t
+leases_maintain(struct leases *l, struct store *store)
+{
+	int64_t now_us = clock_mono_us();
+
+	if (!atomic_load(&l->awake))
+		return now_us + SLEEP_US;
+	if (now_us < l->pass_us)
+		return l->pass_us;
+	atomic_store(&l->awake, false);
+	give_back(l, store, is_due);
+	l->pass_us = now_us + PASS_US;
+	if (lease_table_count(&l->table) == 0)
+		return now_us + SLEEP_US;
+	atomic_store(&l->awake, true);
+	return l->pass_us;
+}
+
+void
+leases_return(struct leases *l, struct store *store)
+{
+	give_back(l, store, is_any);
+}
+
+void
+leases_drop(struct leases *l, struct str key)
+{
+	uint64_t hash = lease_table_hash(&l->table, key);
+	struct lease_shard *s = lease_table_lock(&l->table, hash);
+	struct lease *lease;
+
+	while ((lease = lease_table_find_key(s, hash, key)) != NULL) {
+		counter_add(
+		    COUNTER_lease_units_expired, (uint64_t)lease->units);
+		lease_table_remove(&l->table, lease);
+	}
+	lease_table_unlock(s);
+}
