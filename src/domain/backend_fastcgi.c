@@ -13,12 +13,14 @@
 #include "domain/reach.h"
 #include "pure/fcgi_record.h"
 
-#define BACKEND_ID  1
+#define FIRST_ID    1
+#define IDS         65535
 #define STDIN_PIECE 32768
 #define END_BYTES   8
 
 struct client {
 	struct exchange *x;
+	uint16_t id; /* of the request on its connection */
 
 	/* The record that is coming in. */
 	uint8_t header[FCGI_HEADER_BYTES];
@@ -30,7 +32,8 @@ struct client {
 	size_t end_len;
 
 	size_t head_bytes; /* of the request: BEGIN and PARAMS */
-	bool heard;        /* anything of a response */
+	bool heard;        /* a record of its response */
+	bool has_stray;    /* a record of another request */
 	bool stdout_ended;
 	bool ended;
 	bool has_more; /* there were bytes behind END */
@@ -38,13 +41,14 @@ struct client {
 };
 
 static void
-put_head(struct exchange *x, struct buf *up)
+put_head(const struct client *c, struct buf *up)
 {
+	const struct exchange *x = c->x;
 	struct fcgi_params_writer w;
 
-	fcgi_add_begin(up, BACKEND_ID, FCGI_RESPONDER,
+	fcgi_add_begin(up, c->id, FCGI_RESPONDER,
 	    x->backend->keep_alive > 0 ? FCGI_KEEP_CONN : 0);
-	fcgi_params_start(&w, up, BACKEND_ID);
+	fcgi_params_start(&w, up, c->id);
 	for (size_t i = 0; i < x->params->n; i++)
 		fcgi_params_add(
 		    &w, x->params->at[i].name, x->params->at[i].value);
@@ -66,9 +70,9 @@ refill(void *context, struct buf *up)
 	}
 	x->body_at += (uint64_t)n;
 	fcgi_add_record(
-	    up, FCGI_STDIN, BACKEND_ID, (struct str){ bytes, (size_t)n });
+	    up, FCGI_STDIN, c->id, (struct str){ bytes, (size_t)n });
 	if (n > 0 && x->body_at == x->body->bytes) {
-		fcgi_add_record(up, FCGI_STDIN, BACKEND_ID, STR_NONE);
+		fcgi_add_record(up, FCGI_STDIN, c->id, STR_NONE);
 		return false;
 	}
 	return n > 0;
@@ -80,8 +84,6 @@ take_content(struct client *c, struct str piece, struct buf *down)
 {
 	struct exchange *x = c->x;
 
-	if (c->h.id != BACKEND_ID)
-		return PUMP_HEAD_MORE;
 	switch (c->h.type) {
 	case FCGI_STDOUT:
 		return response_take(&x->response, piece, down);
@@ -108,8 +110,11 @@ open_record(struct client *c)
 	c->padding_left = c->h.padding;
 	if (c->h.version != 1)
 		return err_set(&c->x->error, "not a FastCGI response");
-	if (c->h.type == FCGI_STDOUT && c->h.id == BACKEND_ID &&
-	    c->h.content == 0)
+	c->has_stray = c->h.id != c->id;
+	if (c->has_stray)
+		return false;
+	c->heard = true;
+	if (c->h.type == FCGI_STDOUT && c->h.content == 0)
 		c->stdout_ended = true;
 	return true;
 }
@@ -117,8 +122,7 @@ open_record(struct client *c)
 static void
 close_record(struct client *c)
 {
-	if (c->h.type == FCGI_END_REQUEST && c->h.id == BACKEND_ID &&
-	    c->end_len == END_BYTES) {
+	if (c->h.type == FCGI_END_REQUEST && c->end_len == END_BYTES) {
 		c->ended = true;
 		c->protocol_status = c->end[4];
 	}
@@ -143,8 +147,10 @@ take_some(struct client *c, struct str in, struct buf *down,
 		n = least(FCGI_HEADER_BYTES - c->header_len, in.len);
 		memcpy(c->header + c->header_len, in.p, n);
 		c->header_len += n;
-		if (c->header_len == FCGI_HEADER_BYTES && !open_record(c))
+		if (c->header_len == FCGI_HEADER_BYTES && !open_record(c)) {
 			*verdict = PUMP_BROKEN;
+			return n;
+		}
 	} else if (c->content_left > 0) {
 		n = least(c->content_left, in.len);
 		c->content_left -= n;
@@ -164,7 +170,6 @@ take(void *context, struct str in, struct buf *down)
 {
 	struct client *c = context;
 
-	c->heard = true;
 	while (in.len > 0 && !c->ended) {
 		enum pump_verdict verdict;
 		size_t n = take_some(c, in, down, &verdict);
@@ -205,6 +210,8 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 	}
 	if (whole && response_is_whole(&x->response))
 		return exchange_finish(x, pump);
+	if (c->has_stray)
+		err_set(&x->error, "a record of another request came");
 	return exchange_give_up(x, pump, end);
 }
 
@@ -219,8 +226,17 @@ is_safe(const struct exchange *x)
 		str_eq(method, STR("OPTIONS")));
 }
 
+/* The connection was of no use: closed, or with what is none of ours first. */
+static bool
+has_no_response(const struct client *c, enum pump_end end)
+{
+	if (c->heard)
+		return false;
+	return c->has_stray || (end == PUMP_END_EOF && c->header_len == 0);
+}
+
 /*
- * A kept connection turned out to be closed, and nothing was consumed. As
+ * A kept connection turned out to be of no use, and nothing was consumed. As
  * long as the head has not gone up whole that is certain: no application
  * runs half a head. Beyond that nothing tells it from a request that ran and
  * died (php-fpm half-closes, and then reads away what still comes), so only
@@ -230,7 +246,7 @@ static bool
 was_in_vain(const struct client *c, const struct pump *pump,
     const struct reach *reach, enum pump_end end)
 {
-	return reach->was_kept && end == PUMP_END_EOF && !c->heard &&
+	return reach->uses > 0 && has_no_response(c, end) &&
 	    (pump->up_bytes < c->head_bytes || is_safe(c->x));
 }
 
@@ -250,7 +266,7 @@ prepare(struct client *c, struct pump *pump)
 	struct exchange *x = c->x;
 
 	pump_init(pump, &ops, c);
-	put_head(x, &pump->up);
+	put_head(c, &pump->up);
 	c->head_bytes = pump->up.len;
 	pump->no_more_up = !refill(c, &pump->up);
 	pump->front = x->front;
@@ -264,7 +280,7 @@ prepare(struct client *c, struct pump *pump)
 static bool
 run_once(struct exchange *x, enum reach_wants wants, enum exchange_end *end)
 {
-	struct client client = { .x = x };
+	struct client client = { .x = x, .id = FIRST_ID };
 	struct pump pump;
 	struct reach reach;
 	enum pump_end ended;
@@ -277,6 +293,10 @@ run_once(struct exchange *x, enum reach_wants wants, enum exchange_end *end)
 		&reach, x->backend, x->addresses, wants, x->arena, &x->error)) {
 		pump_release(&pump);
 		return true;
+	}
+	if (reach.uses > 0) {
+		client.id = (uint16_t)(FIRST_ID + reach.uses % IDS);
+		fcgi_set_id(&pump.up, client.id);
 	}
 	pump.in = pump.out = reach.fd;
 	ended = pump.up.failed ? PUMP_END_BROKEN : pump_run(&pump);

@@ -37,17 +37,21 @@ try_one(struct reach *r, int64_t deadline_us, struct err *err)
 static bool
 take_kept(struct reach *r, enum reach_wants wants, int64_t now_us)
 {
+	struct idle_connection kept;
 	size_t dead;
 
 	/* A probe is to show that it can be connected to. */
 	if (wants == REACH_NEW_ONE || r->visit.is_probe)
 		return false;
-	r->fd = idle_take(
+	kept = idle_take(
 	    upstreams_idle(r->visit.at), wants == REACH_ANY, now_us, &dead);
-	r->was_kept = r->fd >= 0;
-	counter_add(COUNTER_backend_kept, r->was_kept);
+	counter_add(COUNTER_backend_kept, kept.fd >= 0);
 	counter_add(COUNTER_backend_kept_dead, dead);
-	return r->was_kept;
+	if (kept.fd < 0)
+		return false;
+	r->fd = kept.fd;
+	r->uses = kept.uses;
+	return true;
 }
 
 bool
@@ -85,7 +89,7 @@ void
 reach_leave(struct reach *r, bool keep)
 {
 	if (keep) {
-		idle_put(upstreams_idle(r->visit.at), r->fd, r->was_kept,
+		idle_put(upstreams_idle(r->visit.at), r->fd, r->uses + 1,
 		    clock_mono_us());
 		r->fd = -1;
 	}

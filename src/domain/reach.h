@@ -16,8 +16,8 @@
 #include "domain/upstreams.h"
 
 struct reach {
-	int fd;        /* a non-blocking socket, its own; -1: none */
-	bool was_kept; /* it has carried a request before */
+	int fd;      /* a non-blocking socket, its own; -1: none */
+	size_t uses; /* requests it has carried before; 0: a new one */
 	struct upstreams_visit visit;
 };
 

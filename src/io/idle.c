@@ -59,6 +59,13 @@ idle_set_max(struct idle *idle, size_t max)
 	return ok;
 }
 
+/* It was there for more than one request. */
+static bool
+is_proven(const struct idle_connection *c)
+{
+	return c->uses > 1;
+}
+
 /*
  * Under the lock. Who has no room: it, or the newest on trial where it is
  * past that. Else those on trial would crowd out who has proved to stay.
@@ -68,16 +75,16 @@ make_room(struct idle *idle, const struct idle_connection *c)
 {
 	if (idle->n < idle->max)
 		return -1;
-	for (size_t i = idle->n; i > 0 && c->is_proven; i--)
-		if (!idle->at[i - 1].is_proven)
+	for (size_t i = idle->n; i > 0 && is_proven(c); i--)
+		if (!is_proven(&idle->at[i - 1]))
 			return remove_at(idle, i - 1).fd;
 	return c->fd;
 }
 
 void
-idle_put(struct idle *idle, int fd, bool is_proven, int64_t now_us)
+idle_put(struct idle *idle, int fd, size_t uses, int64_t now_us)
 {
-	struct idle_connection c = { fd, is_proven, now_us };
+	struct idle_connection c = { fd, uses, now_us };
 	int surplus;
 
 	pthread_mutex_lock(&idle->lock);
@@ -102,7 +109,7 @@ is_open(int fd)
 static bool
 can_be_used(const struct idle_connection *c, bool may_fail, int64_t now_us)
 {
-	return (c->is_proven && may_fail) ||
+	return (is_proven(c) && may_fail) ||
 	    now_us - c->since_us >= IDLE_TRIAL_US;
 }
 
@@ -143,7 +150,7 @@ close_dead(struct idle *idle)
 	return n_dead;
 }
 
-int
+struct idle_connection
 idle_take(struct idle *idle, bool may_fail, int64_t now_us, size_t *dead)
 {
 	*dead = 0;
@@ -153,7 +160,7 @@ idle_take(struct idle *idle, bool may_fail, int64_t now_us, size_t *dead)
 		if (c.fd < 0)
 			*dead += close_dead(idle);
 		if (c.fd < 0 || is_open(c.fd))
-			return c.fd;
+			return c;
 		close(c.fd);
 		++*dead;
 	}

@@ -3,7 +3,9 @@
  *
  * The last one put in is the first taken, so that what is too many stays
  * unused and is closed after IDLE_MAX_US. One that was closed, or has bytes
- * to read that nobody asked for, is not given out.
+ * to read that nobody asked for, is not given out. That is as it was when it
+ * was looked at: what a peer sends a moment later is met by the next request,
+ * which has to tell it from its own response. `uses` is there for that.
  *
  * That a peer was asked to leave a connection open does not mean that it
  * does: many close it a moment after their answer, and a request that is
@@ -28,7 +30,7 @@
 
 struct idle_connection {
 	int fd;
-	bool is_proven; /* it was there for more than one request */
+	size_t uses; /* requests it has carried */
 	int64_t since_us;
 };
 
@@ -46,16 +48,17 @@ void idle_release(struct idle *idle);
 bool idle_set_max(struct idle *idle, size_t max);
 
 /*
- * Takes fd over. Where there is no room one that is on trial is closed for
- * one that is not, else fd itself.
+ * Takes fd over, which has carried `uses` requests. Where there is no room
+ * one that is on trial is closed for one that is not, else fd itself.
  */
-void idle_put(struct idle *idle, int fd, bool is_proven, int64_t now_us);
+void idle_put(struct idle *idle, int fd, size_t uses, int64_t now_us);
 /*
- * One that is open, the caller's from now on; -1: none. may_fail: what is
+ * One that is open, the caller's from now on; fd -1: none. may_fail: what is
  * sent on it can be sent again. *dead: how many were found closed on the way,
  * or among the newest where none could be given out.
  */
-int idle_take(struct idle *idle, bool may_fail, int64_t now_us, size_t *dead);
+struct idle_connection idle_take(
+    struct idle *idle, bool may_fail, int64_t now_us, size_t *dead);
 /* Closes those that nobody took for IDLE_MAX_US. */
 void idle_expire(struct idle *idle, int64_t now_us);
 

@@ -77,6 +77,21 @@ fcgi_add_end(
 	buf_add(out, body, sizeof(body));
 }
 
+void
+fcgi_set_id(struct buf *records, uint16_t id)
+{
+	size_t at = 0;
+
+	while (at + FCGI_HEADER_BYTES <= records->len) {
+		uint8_t *bytes = (uint8_t *)records->p + at;
+		struct fcgi_header h;
+
+		fcgi_header_read(bytes, &h);
+		fcgi_header_write(bytes, h.type, id, h.content, h.padding);
+		at += (size_t)FCGI_HEADER_BYTES + h.content + h.padding;
+	}
+}
+
 static void
 skip(struct str *s, size_t n)
 {

@@ -60,6 +60,8 @@ void fcgi_add_record(
 void fcgi_add_begin(struct buf *out, uint16_t id, uint16_t role, uint8_t flags);
 void fcgi_add_end(
     struct buf *out, uint16_t id, uint32_t app_status, uint8_t protocol_status);
+/* Gives whole records, one after the other, another id. */
+void fcgi_set_id(struct buf *records, uint16_t id);
 
 /*
  * One pair from the front of *rest: 1, and rest moves on; 0 when *rest is

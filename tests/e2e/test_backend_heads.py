@@ -78,7 +78,7 @@ def replay(request):
     if how.startswith("noise"):
         request.raw(b"".join([
             b"\x01\x07\0\1\0\4\0\0oops", b"\x01\x07\0\1\0\0\0\0",
-            b"\x01\x63\0\0\0\0\0\0", b"\x01\x06\0\x09\0\3\0\0bad"]))
+            b"\x01\x63\0\1\0\0\0\0", b"\x01\x63\0\1\0\3\0\0bad"]))
     request.write(raw, padding=255 if how.startswith("bytes") else 0)
     request.end()
 

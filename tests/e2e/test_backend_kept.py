@@ -1,5 +1,6 @@
 """keep_alive: connections to a backend that carry more than one request."""
 
+import hashlib
 import os
 import select
 import signal
@@ -65,7 +66,7 @@ class Kept:
         request.conn.sock.close()
 
     def complains_and_dies(self, request):
-        request.raw(fcgi.record(fcgi.STDERR, b"no memory"))
+        request.raw(fcgi.record(fcgi.STDERR, b"no memory", request.rid))
         request.keep = False
 
     def half_closes(self, request):
@@ -74,18 +75,20 @@ class Kept:
 
     def more(self, request):
         """Bytes behind END, in one piece with it."""
-        end = fcgi.record(fcgi.END, b"\0" * 8)
-        request.raw(fcgi.record(fcgi.STDOUT, (OK + "more").encode())
-                    + end + fcgi.record(fcgi.STDOUT, b"stray"))
+        rid = request.rid
+        request.raw(fcgi.record(fcgi.STDOUT, (OK + "more").encode(), rid)
+                    + fcgi.record(fcgi.END, b"\0" * 8, rid)
+                    + fcgi.record(fcgi.STDOUT, b"stray", rid))
 
     def more_later(self, request):
         request.answer("more later")
         self.go.wait(10.0)
-        request.raw(fcgi.record(fcgi.STDOUT, b"stray"))
+        request.raw(fcgi.record(fcgi.STDOUT, b"stray", request.rid))
 
     def padded(self, request):
         request.write(OK + "padded", padding=7)
-        request.raw(fcgi.record(fcgi.END, b"\0" * 8, padding=5))
+        request.raw(fcgi.record(
+            fcgi.END, b"\0" * 8, request.rid, padding=5))
 
     def dies(self, request):
         request.keep = False
@@ -347,6 +350,189 @@ def test_a_head_that_was_not_taken_whole_is_sent_again(farm, method):
     assert s.counter("backend_kept_dead") == 1
 
 
+# ---- whose response it is
+
+
+class Talker:
+    """Says it all again behind its END where the path is /more...
+
+    When: after so many seconds, or "asked": once the next request is there.
+    """
+
+    def __init__(self, when="asked"):
+        self.when = when
+        self.seen = []  # of each request: path, id, connection
+
+    def __call__(self, request):
+        uri = request.param("REQUEST_URI")
+        self.seen.append((uri, request.rid, request.conn))
+        request.answer("for " + uri)
+        if not uri.startswith("/more"):
+            return
+        if self.when == "asked":
+            select.select([request.conn.sock], [], [], 10.0 * SCALE)
+        elif self.when > 0:
+            elapse(self.when)
+        request.answer("SECRET of " + uri)
+
+
+def talk(farm, when="asked"):
+    """Its connection is known to stay open, and is the only one."""
+    talker = Talker(when)
+    gateway = farm.gateway({"backend default": fastcgi(
+        farm.application(talker), keep_alive=1)})
+
+    def reused():
+        assert gateway.ask("/").body == b"for /"
+        conns = [conn for _, _, conn in talker.seen]
+        return conns[-1] in conns[:-1]
+
+    until(reused, what="a connection to be used again")
+    return talker, gateway
+
+
+def test_each_request_on_a_connection_has_another_id(farm):
+    talker, gateway = talk(farm)
+    del talker.seen[:-1]
+    for _ in range(300):
+        assert gateway.ask("/").body == b"for /"
+    ids = [rid for _, rid, _ in talker.seen]
+    assert len({conn for _, _, conn in talker.seen}) == 1
+    assert ids == list(range(2, 303))
+
+
+def test_the_only_request_on_a_connection_has_the_id_1(farm):
+    talker = Talker()
+    gateway = farm.gateway({"backend default": fastcgi(
+        farm.application(talker))})
+    for _ in range(3):
+        assert gateway.ask("/").body == b"for /"
+    assert [rid for _, rid, _ in talker.seen] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("method,status", [("GET", 200), ("POST", 502)])
+def test_nobody_gets_what_comes_behind_the_last_end(farm, method, status):
+    """What is safe is sent again, as to one that is found closed."""
+    talker, gateway = talk(farm)
+    assert gateway.ask("/more").body == b"for /more"
+    conn = talker.seen[-1][2]
+    elapse(0.12)
+    got = gateway.ask("/mine", method=method)
+    assert (got.status, got.complete) == (status, True)
+    assert b"SECRET" not in got.out
+    if method == "GET":
+        assert got.body == b"for /mine"
+        assert talker.seen[-1][1] == 1
+    assert gateway.ask("/next").body == b"for /next"
+    assert talker.seen[-1][2] is not conn
+    gateway.stop()
+    dead = gateway.log.find("counters")[0]["backend_kept_dead"]
+    assert dead == ("1" if method == "GET" else "0")
+
+
+@pytest.mark.parametrize("when", [0, 0.0002, 0.001, 0.12])
+def test_nobody_gets_what_comes_a_moment_later(farm, when):
+    talker, gateway = talk(farm, when)
+    for n in range(40 if when < 0.1 else 8):
+        assert gateway.ask("/").body == b"for /"
+        assert gateway.ask("/more").body == b"for /more"
+        method = "GET"
+        if when > 0.1:
+            elapse(0.112)  # what may not be sent again takes it by then
+            method = ("GET", "POST")[n % 2]
+        got = gateway.ask("/mine", method=method)
+        assert got.complete
+        if got.status == 200:
+            assert got.body == b"for /mine"
+        else:
+            assert (got.status, method) == (502, "POST")
+
+
+class Mixed:
+    """Puts records of other requests into its response."""
+
+    def __init__(self, parts):
+        # Of the response: text, or a record's type and how far its id is
+        # from the right one (None: it is 0).
+        self.parts = parts
+        self.conns = []
+
+    def __call__(self, request):
+        self.conns.append(request.conn)
+        for part in self.parts:
+            if isinstance(part, str):
+                request.write(part)
+            else:
+                kind, difference = part
+                rid = 0 if difference is None else request.rid + difference
+                request.raw(fcgi.record(kind, b"stray", rid))
+        request.end()
+
+
+@pytest.mark.parametrize("keep_alive", [0, 1])
+@pytest.mark.parametrize("parts", [
+    [(fcgi.STDOUT, 1), OK + "body"],
+    [(fcgi.STDERR, 256), OK + "body"],
+    [(fcgi.UNKNOWN_TYPE, None), OK + "body"],
+    [OK[:9], (fcgi.STDOUT, 1), OK[9:] + "body"],
+])
+def test_a_record_of_another_request_before_the_head(farm, keep_alive, parts):
+    mixed = Mixed(parts)
+    gateway = farm.gateway({"backend default": fastcgi(
+        farm.application(mixed), keep_alive=keep_alive)})
+    for _ in range(3):
+        got = gateway.ask("/")
+        assert (got.status, got.complete) == (502, True)
+        assert b"stray" not in got.out
+    assert len(set(mixed.conns)) == 3
+    gateway.stop()
+    errors = {line["error"] for line in gateway.log.find("request")}
+    assert errors == {"a record of another request came"}
+
+
+def test_a_record_of_another_request_behind_the_head(farm):
+    gone = threading.Event()
+
+    def application(request):
+        request.write(OK + "half")
+        gone.wait(10.0)
+        request.raw(fcgi.record(fcgi.STDOUT, b"stray", request.rid + 1))
+        request.end()
+
+    gateway = farm.gateway({"backend default": fastcgi(
+        farm.application(application), keep_alive=1)})
+    with gateway.connect() as client:
+        client.send(fcgi.request(fcgi.env("/"), keep=True))
+        while not client.read_record()[2].endswith(b"half"):
+            pass
+        gone.set()
+        rest = client.response()
+    assert rest.eof and b"stray" not in rest.out
+
+
+def test_a_gateway_behind_a_gateway(farm):
+    """libfcgi takes any id, and keeps the connection."""
+    talker = Talker()
+    inner = farm.gateway({"backend default": fastcgi(
+        farm.application(talker))})
+    outer = farm.gateway({"backend default": {
+        "type": "fastcgi", "address": "unix:" + inner.address,
+        "keep_alive": 1}})
+    body = os.urandom(100_000)
+    for n in range(300):
+        if n == 1:
+            elapse(0.12)
+        assert outer.ask("/%d" % n).body == b"for /%d" % n
+    elapse(0.12)
+    got = outer.ask("/body", method="POST", body=body,
+                    CONTENT_LENGTH=str(len(body)))
+    assert got.body == b"for /body"
+    outer.stop()
+    counters = outer.log.find("counters")[0]
+    assert int(counters["backend_kept"]) >= 299
+    assert counters["backend_failures"] == "0"
+
+
 # ---- php-fpm
 
 
@@ -358,6 +544,25 @@ def ask_php(gateway, uri="/ok.php", **kwargs):
 def kept_gateway(farm, php, **options):
     return farm.gateway({"backend default": fastcgi(
         php, keep_alive=2, **options)})
+
+
+def test_php_takes_any_id(farm):
+    gateway = kept_gateway(farm, farm.php(children=3))
+    assert ask_php(gateway).status == 200
+    elapse(0.12)
+    for _ in range(300):
+        got = ask_php(gateway)
+        assert (got.status, got.body) == (200, b"ok\n")
+    elapse(0.12)
+    body = os.urandom(100_000)
+    with gateway.connect(30.0) as conn:
+        got = conn.ask(script("/sha.php", method="POST",
+                              CONTENT_LENGTH=str(len(body))), body)
+    assert hashlib.sha256(body).hexdigest().encode() in got.body
+    gateway.stop()
+    counters = gateway.log.find("counters")[0]
+    assert int(counters["backend_kept"]) >= 301
+    assert counters["backend_failures"] == "0"
 
 
 def test_php_is_restarted(farm):

@@ -81,6 +81,27 @@ test_records(void **state)
 }
 
 static void
+test_another_id(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b);
+	fcgi_set_id(&b, 7);
+	expect_bytes(&b, "", 0);
+	fcgi_add_begin(&b, 1, FCGI_RESPONDER, FCGI_KEEP_CONN);
+	buf_add(&b, "\1\4\0\1\0\3\2\0abcxx", 13); /* padded */
+	fcgi_add_record(&b, FCGI_STDIN, 1, STR_NONE);
+	fcgi_set_id(&b, 0x1234);
+	expect_bytes(&b,
+	    "\1\1\x12\x34\0\10\0\0\0\1\1\0\0\0\0\0"
+	    "\1\4\x12\x34\0\3\2\0abcxx"
+	    "\1\5\x12\x34\0\0\0\0",
+	    37);
+	buf_release(&b);
+}
+
+static void
 test_largest_record(void **state)
 {
 	char *content = calloc(1, FCGI_CONTENT_MAX);
@@ -355,6 +376,7 @@ main(void)
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_foreign_version_is_told),
 		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_another_id),
 		cmocka_unit_test(test_largest_record),
 		cmocka_unit_test(test_pair_read),
 		cmocka_unit_test(test_pair_round_trip),

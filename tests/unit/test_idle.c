@@ -45,7 +45,7 @@ static int
 take(struct idle *idle, int64_t now_us)
 {
 	size_t dead;
-	int fd = idle_take(idle, true, now_us, &dead);
+	int fd = idle_take(idle, true, now_us, &dead).fd;
 
 	assert_int_equal(dead, 0);
 	return fd;
@@ -69,12 +69,12 @@ test_last_in_first_out(void **state)
 	assert_int_equal(take(&idle, NOW), -1);
 	for (int i = 0; i < 4; i++) {
 		pair[i] = connect_pair();
-		idle_put(&idle, pair[i].fd, true, NOW + i);
+		idle_put(&idle, pair[i].fd, 2, NOW + i);
 	}
 	assert_true(is_closed(&pair[3])); /* there was no room */
 	assert_int_equal(take(&idle, NOW + 4), pair[2].fd);
 	assert_int_equal(take(&idle, NOW + 4), pair[1].fd);
-	idle_put(&idle, pair[2].fd, true, NOW + 5);
+	idle_put(&idle, pair[2].fd, 2, NOW + 5);
 	assert_int_equal(take(&idle, NOW + 5), pair[2].fd);
 	idle_release(&idle);
 	assert_true(is_closed(&pair[0]));
@@ -83,6 +83,32 @@ test_last_in_first_out(void **state)
 		close(pair[i].peer);
 	close(pair[1].fd);
 	close(pair[2].fd);
+}
+
+/* A connection goes on to tell how many requests it has carried. */
+static void
+test_uses(void **state)
+{
+	struct idle idle;
+	struct pair pair[2] = { connect_pair(), connect_pair() };
+	struct idle_connection taken;
+	size_t dead;
+
+	(void)state;
+	open_idle(&idle, 2);
+	idle_put(&idle, pair[0].fd, 70000, NOW);
+	idle_put(&idle, pair[1].fd, 3, NOW);
+	taken = idle_take(&idle, true, NOW, &dead);
+	assert_int_equal(taken.fd, pair[1].fd);
+	assert_int_equal(taken.uses, 3);
+	taken = idle_take(&idle, true, NOW, &dead);
+	assert_int_equal(taken.fd, pair[0].fd);
+	assert_int_equal(taken.uses, 70000);
+	idle_release(&idle);
+	for (int i = 0; i < 2; i++) {
+		close(pair[i].fd);
+		close(pair[i].peer);
+	}
 }
 
 /* Nothing is kept unless it is said how many. */
@@ -94,7 +120,7 @@ test_none(void **state)
 
 	(void)state;
 	idle_init(&idle);
-	idle_put(&idle, pair.fd, true, NOW);
+	idle_put(&idle, pair.fd, 2, NOW);
 	assert_true(is_closed(&pair));
 	assert_int_equal(take(&idle, NOW), -1);
 	close(pair.peer);
@@ -116,12 +142,12 @@ test_dead_ones(void **state)
 	/* What was not read when it closed makes it a reset. */
 	assert_int_equal(send(pair[RESET].fd, "x", 1, 0), 1);
 	for (int i = MANY; i >= 0; i--)
-		idle_put(&idle, pair[i].fd, true, NOW);
+		idle_put(&idle, pair[i].fd, 2, NOW);
 	close(pair[CLOSED].peer);
 	assert_int_equal(shutdown(pair[HALF_CLOSED].peer, SHUT_WR), 0);
 	close(pair[RESET].peer);
 	assert_int_equal(send(pair[SAID_MORE].peer, "x", 1, 0), 1);
-	assert_int_equal(idle_take(&idle, true, NOW, &dead), pair[MANY].fd);
+	assert_int_equal(idle_take(&idle, true, NOW, &dead).fd, pair[MANY].fd);
 	assert_int_equal(dead, MANY);
 	for (int i = 0; i < MANY; i++)
 		assert_true(fcntl(pair[i].fd, F_GETFD) < 0 && errno == EBADF);
@@ -143,15 +169,15 @@ test_trial(void **state)
 
 	(void)state;
 	open_idle(&idle, 2);
-	idle_put(&idle, proven.fd, true, NOW);
-	idle_put(&idle, fresh.fd, false, NOW);
-	assert_int_equal(idle_take(&idle, false, NOW, &dead), -1);
+	idle_put(&idle, proven.fd, 2, NOW);
+	idle_put(&idle, fresh.fd, 1, NOW);
+	assert_int_equal(idle_take(&idle, false, NOW, &dead).fd, -1);
 	assert_int_equal(take(&idle, NOW), proven.fd);
 	assert_int_equal(take(&idle, NOW + IDLE_TRIAL_US - 1), -1);
 	assert_int_equal(take(&idle, NOW + IDLE_TRIAL_US), fresh.fd);
-	idle_put(&idle, proven.fd, true, NOW);
+	idle_put(&idle, proven.fd, 2, NOW);
 	assert_int_equal(
-	    idle_take(&idle, false, NOW + IDLE_TRIAL_US, &dead), proven.fd);
+	    idle_take(&idle, false, NOW + IDLE_TRIAL_US, &dead).fd, proven.fd);
 	idle_release(&idle);
 	close(proven.fd);
 	close(proven.peer);
@@ -172,14 +198,14 @@ test_proven_ones_have_precedence(void **state)
 	(void)state;
 	open_idle(&idle, 2);
 	for (int i = 0; i < 3; i++)
-		idle_put(&idle, on_trial[i].fd, false, NOW);
+		idle_put(&idle, on_trial[i].fd, 1, NOW);
 	assert_true(is_closed(&on_trial[2]));
-	idle_put(&idle, proven[0].fd, true, NOW);
+	idle_put(&idle, proven[0].fd, 2, NOW);
 	assert_true(is_closed(&on_trial[1]));
 	assert_false(is_closed(&on_trial[0]));
-	idle_put(&idle, proven[1].fd, true, NOW);
+	idle_put(&idle, proven[1].fd, 2, NOW);
 	assert_true(is_closed(&on_trial[0]));
-	idle_put(&idle, proven[2].fd, true, NOW);
+	idle_put(&idle, proven[2].fd, 2, NOW);
 	assert_true(is_closed(&proven[2]));
 	assert_int_equal(take(&idle, NOW), proven[1].fd);
 	assert_int_equal(take(&idle, NOW), proven[0].fd);
@@ -204,10 +230,10 @@ test_dead_on_trial(void **state)
 
 	(void)state;
 	open_idle(&idle, 2);
-	idle_put(&idle, dead_one.fd, false, NOW);
-	idle_put(&idle, open_one.fd, false, NOW);
+	idle_put(&idle, dead_one.fd, 1, NOW);
+	idle_put(&idle, open_one.fd, 1, NOW);
 	assert_int_equal(shutdown(dead_one.peer, SHUT_WR), 0);
-	assert_int_equal(idle_take(&idle, true, NOW, &dead), -1);
+	assert_int_equal(idle_take(&idle, true, NOW, &dead).fd, -1);
 	assert_int_equal(dead, 1);
 	assert_true(is_closed(&dead_one));
 	assert_int_equal(take(&idle, NOW + IDLE_TRIAL_US), open_one.fd);
@@ -227,7 +253,7 @@ test_expiry(void **state)
 	open_idle(&idle, 3);
 	for (int i = 0; i < 3; i++) {
 		pair[i] = connect_pair();
-		idle_put(&idle, pair[i].fd, true, NOW + i);
+		idle_put(&idle, pair[i].fd, 2, NOW + i);
 	}
 	idle_expire(&idle, NOW + IDLE_MAX_US - 1);
 	assert_false(is_closed(&pair[0]));
@@ -251,11 +277,11 @@ test_another_max(void **state)
 	open_idle(&idle, 2);
 	for (int i = 0; i < 2; i++) {
 		pair[i] = connect_pair();
-		idle_put(&idle, pair[i].fd, true, NOW);
+		idle_put(&idle, pair[i].fd, 2, NOW);
 	}
 	assert_true(idle_set_max(&idle, 3));
 	pair[2] = connect_pair();
-	idle_put(&idle, pair[2].fd, true, NOW);
+	idle_put(&idle, pair[2].fd, 2, NOW);
 	assert_false(is_closed(&pair[2]));
 	assert_true(idle_set_max(&idle, 1));
 	assert_true(is_closed(&pair[0]));
@@ -287,7 +313,7 @@ take_and_put(void *context)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		size_t dead;
-		int fd = idle_take(&race->idle, true, NOW, &dead);
+		int fd = idle_take(&race->idle, true, NOW, &dead).fd;
 
 		if (fd < 0)
 			continue;
@@ -295,7 +321,7 @@ take_and_put(void *context)
 			return context;
 		atomic_fetch_add(&race->taken, 1);
 		atomic_fetch_sub(&race->holders[fd], 1);
-		idle_put(&race->idle, fd, true, NOW);
+		idle_put(&race->idle, fd, 2, NOW);
 		idle_expire(&race->idle, NOW + 1);
 	}
 	return NULL;
@@ -314,7 +340,7 @@ test_race(void **state)
 	for (int i = 0; i < SOCKETS; i++) {
 		pair[i] = connect_pair();
 		assert_true(pair[i].fd < 1024);
-		idle_put(&race.idle, pair[i].fd, true, NOW);
+		idle_put(&race.idle, pair[i].fd, 2, NOW);
 	}
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(
@@ -337,6 +363,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_last_in_first_out),
+		cmocka_unit_test(test_uses),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_dead_ones),
 		cmocka_unit_test(test_trial),
