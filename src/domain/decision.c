@@ -278,7 +278,7 @@ ask(struct decision *d, const struct stores *stores, struct batch *b,
     enum decision_asked asked)
 {
 	struct store *store = decision_store(stores, asked);
-	struct store_question q = { b->check, b->n };
+	struct store_question q = { .check = b->check, .n = b->n };
 	int64_t size[STORE_CHECKS_MAX], asked_us = clock_mono_us();
 
 	b->leased =

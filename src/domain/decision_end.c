@@ -38,7 +38,7 @@ give_back(struct decision *d, const struct stores *stores,
     enum decision_asked asked, bool observed_too)
 {
 	UNINITIALIZED struct store_check taken[STORE_CHECKS_MAX];
-	struct store_question q = { taken, 0 };
+	struct store_question q = { .check = taken, .n = 0 };
 	int64_t taken_us = 0;
 
 	for (size_t i = 0; i < d->n_parts; i++) {

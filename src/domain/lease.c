@@ -380,11 +380,11 @@ share(struct leases *l, const struct store_question *q, const struct missing *m,
 
 static void
 ask_for(struct leases *l, struct store *store, const struct store_question *q,
-    const struct missing *m, struct store_answer *answer,
+    const struct missing *m, int64_t until_us, struct store_answer *answer,
     struct lease_unit *unit)
 {
 	UNINITIALIZED struct store_check check[STORE_CHECKS_MAX];
-	struct store_question rest = { check, m->n };
+	struct store_question rest = { check, m->n, until_us };
 	int64_t asked_us = clock_mono_us();
 	UNINITIALIZED struct store_answer of;
 
@@ -423,7 +423,7 @@ spend_or_ask(struct leases *l, struct store *store,
 	if (spent > 0)
 		counter_add(COUNTER_lease_units_spent, (uint64_t)spent);
 	if (m.n > 0) {
-		ask_for(l, store, q, &m, answer, unit);
+		ask_for(l, store, q, &m, p->until_us, answer, unit);
 		return;
 	}
 	answer->status = STORE_ANSWERED;

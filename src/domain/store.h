@@ -54,6 +54,11 @@ struct store_settlement {
 struct store_question {
 	const struct store_check *check;
 	size_t n; /* 1 to STORE_CHECKS_MAX */
+	/*
+	 * By clock_mono_us: who asks has waited for others already, and waits
+	 * for the store no longer than this; 0: its own timeout.
+	 */
+	int64_t until_us;
 };
 
 enum store_status {

@@ -291,7 +291,7 @@ settle_one(struct store_memory *m, const struct store_settlement *s)
 	struct store_check c = s->check;
 	struct work w;
 
-	begin(m, &(struct store_question){ &c, 1 }, &w);
+	begin(m, &(struct store_question){ .check = &c, .n = 1 }, &w);
 	if (s->delta > 0) {
 		c.check.cost = s->delta;
 		charge_one(m, &c, w.hash[0], s->taken_us, clock_steady_us());
@@ -334,8 +334,10 @@ memory_release(struct store *store, const struct store_check *check, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (check[i].check.algorithm == ALGORITHM_CONCURRENCY)
-			memory_refund(
-			    store, &(struct store_question){ &check[i], 1 }, 0);
+			memory_refund(store,
+			    &(struct store_question){
+				.check = &check[i], .n = 1 },
+			    0);
 }
 
 static const struct store_ops memory_ops = {

@@ -21,6 +21,7 @@
 #include "domain/redis_lanes.h"
 #include "domain/redis_login.h"
 #include "domain/redis_session.h"
+#include "domain/redis_trouble.h"
 #include "domain/held_slots.h"
 #include "domain/unsettled.h"
 
@@ -33,6 +34,9 @@
 #define RENEW_AT_US 500000
 /* So many in one call: about as long as it keeps the server busy, in us. */
 #define RENEW_MAX 1000
+
+/* What is left of `timeout` is enough to ask with. */
+#define LEAST_PART 4
 
 struct store_redis {
 	struct store store;
@@ -130,17 +134,23 @@ ask_script(struct store_redis *s, enum redis_script_name name,
     const struct store_question *q, struct store_answer *answer)
 {
 	int64_t asked_us = clock_mono_us();
-	int64_t deadline_us = asked_us + atomic_load(&s->timeout_us);
+	int64_t timeout_us = atomic_load(&s->timeout_us);
+	int64_t deadline_us = asked_us + timeout_us;
 	struct redis_lane *lane = pick(s);
 	int64_t now_us;
 
+	if (q->until_us != 0 && q->until_us < deadline_us)
+		deadline_us = q->until_us;
 	answer->status = STORE_OUT;
 	answer->taken_us = 0;
 	if (lane == NULL && atomic_load(&s->starting)) {
 		await_start(s, deadline_us);
 		lane = pick(s);
 	}
-	if (lane != NULL)
+	/* A trip too short to be answered would only end the link of others. */
+	if (deadline_us - asked_us < timeout_us / LEAST_PART)
+		answer->reason = redis_trouble_timeout.reason;
+	else if (lane != NULL)
 		redis_lane_ask(lane, name, q, deadline_us, answer);
 	else
 		answer->reason = atomic_load(&s->reason);
@@ -203,7 +213,7 @@ redis_refund(
 {
 	struct store_redis *s = redis_of(store);
 	struct store_check check[STORE_CHECKS_MAX];
-	struct store_question back = { check, 0 };
+	struct store_question back = { .check = check, .n = 0 };
 
 	for (size_t i = 0; i < q->n; i++) {
 		const struct store_check *c = &q->check[i];
@@ -223,7 +233,7 @@ static void
 redis_release(struct store *store, const struct store_check *check, size_t n)
 {
 	struct store_check slot[STORE_CHECKS_MAX];
-	struct store_question q = { slot, 0 };
+	struct store_question q = { .check = slot, .n = 0 };
 
 	for (size_t i = 0; i < n && q.n < STORE_CHECKS_MAX; i++)
 		if (check[i].check.algorithm == ALGORITHM_CONCURRENCY)
@@ -237,7 +247,7 @@ static void
 redis_settle(struct store *store, const struct store_settlement *s, size_t n)
 {
 	struct store_check check[STORE_CHECKS_MAX];
-	struct store_question q = { check, 0 };
+	struct store_question q = { .check = check, .n = 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		if (s[i].check.check.algorithm == ALGORITHM_CONCURRENCY)
@@ -334,7 +344,7 @@ release_again(void *context, const struct store_check *check)
 
 	slot.check.cost = -1;
 	slot.taken_us = 0;
-	settle(context, &(struct store_question){ &slot, 1 });
+	settle(context, &(struct store_question){ .check = &slot, .n = 1 });
 }
 
 /* Returns when to do so again. */
@@ -350,7 +360,7 @@ renew_slots(struct store_redis *s)
 	check = held_slots_begin_renewal(&s->slots, &n);
 	for (size_t i = 0; i < n && answer.status == STORE_ANSWERED;
 	     i += RENEW_MAX) {
-		struct store_question q = { check + i, n - i };
+		struct store_question q = { .check = check + i, .n = n - i };
 
 		if (q.n > RENEW_MAX)
 			q.n = RENEW_MAX;

@@ -51,7 +51,7 @@ put_client(struct buf *argument, struct buf *keys, enum algorithm algorithm,
 		    .period_us = PERIOD_US,
 		    .cost = 1,
 		    .offset_us = client * INT64_C(1000000) } };
-	struct store_question question = { &check, 1 };
+	struct store_question question = { .check = &check, .n = 1 };
 
 	redis_script_put(argument, keys, REDIS_SCRIPT_CHECK, &question);
 }

@@ -112,7 +112,7 @@ static void
 renew(const struct trace *t)
 {
 	struct store_check check[TRACE_HELD];
-	struct store_question q = { check, t->n_held };
+	struct store_question q = { .check = check, .n = t->n_held };
 	int64_t lasts[TRACE_HELD];
 
 	if (t->n_held == 0)
@@ -165,7 +165,7 @@ released(struct trace *t, const struct store_check *slot)
 	back.check.cost = -1;
 	back.taken_us = 0;
 	print_call("settle", t, REDIS_SCRIPT_SETTLE,
-	    &(struct store_question){ &back, 1 }, NULL);
+	    &(struct store_question){ .check = &back, .n = 1 }, NULL);
 	printf("\n");
 }
 
@@ -173,7 +173,7 @@ static void
 refunded(struct trace *t, const struct store_question *q, int64_t taken_us)
 {
 	struct store_check back[TRACE_LIMITS];
-	struct store_question all = { back, q->n };
+	struct store_question all = { .check = back, .n = q->n };
 	int64_t lasts[TRACE_LIMITS];
 
 	for (size_t i = 0; i < q->n; i++) {

@@ -297,7 +297,7 @@ put_question(struct trace *t)
 static bool
 ask(struct trace *t)
 {
-	struct store_question q = { t->question, t->n };
+	struct store_question q = { .check = t->question, .n = t->n };
 	struct store_answer a;
 	bool allows[TRACE_LIMITS], allowed;
 
@@ -317,7 +317,7 @@ static void
 refund(struct trace *t)
 {
 	struct store_check back[TRACE_LIMITS];
-	struct store_question q = { back, 0 };
+	struct store_question q = { .check = back, .n = 0 };
 
 	for (size_t i = 0; i < t->n; i++) {
 		struct law_limit *l = &t->limit[i];

@@ -68,7 +68,7 @@ test_settled_by_the_same_clock(void **state)
 		    .count = 10,
 		    .period_us = 1000000,
 		    .cost = 1 } };
-	struct store_question q = { &c, 1 };
+	struct store_question q = { .check = &c, .n = 1 };
 	struct store_answer a;
 
 	(void)state;
@@ -93,7 +93,8 @@ left_of(struct store *store, struct store_check c)
 
 	c.check.cost = 0;
 	store->ops->maintain(store);
-	store->ops->ask(store, &(struct store_question){ &c, 1 }, &a);
+	store->ops->ask(
+	    store, &(struct store_question){ .check = &c, .n = 1 }, &a);
 	return a.verdict[0].remaining;
 }
 
@@ -112,7 +113,7 @@ test_a_bucket_is_kept(void **state)
 		    .period_us = 4 * minute_us,
 		    .burst = 4,
 		    .cost = 2 } };
-	struct store_question q = { &c, 1 };
+	struct store_question q = { .check = &c, .n = 1 };
 	struct store_answer a;
 
 	(void)state;
@@ -151,7 +152,7 @@ test_a_smaller_n_lasts_longer(void **state)
 		    .period_us = minute_us,
 		    .burst = 10,
 		    .cost = 10 } };
-	struct store_question q = { &c, 1 };
+	struct store_question q = { .check = &c, .n = 1 };
 	struct store_answer a;
 
 	(void)state;

@@ -2,6 +2,7 @@
  * Leases of several gateways on one store, by clocks that are variables:
  * what is admitted, held against the limit.
  */
+#include "base/clock.h"
 #include "domain/lease.h"
 
 #include <pthread.h>
@@ -58,6 +59,7 @@ struct distant {
 	_Atomic unsigned asked;
 	_Atomic unsigned settled; /* calls */
 	_Atomic int64_t taken_us; /* the last answer's */
+	_Atomic int64_t until_us; /* the last question's */
 	/* Whose leases are given back while it is asked; NULL: none. */
 	struct leases *ending;
 	/* The first to ask gets its answer when so many have come, or asked. */
@@ -97,6 +99,7 @@ distant_ask(struct store *store, const struct store_question *q,
 	struct distant *d = (struct distant *)store;
 	bool is_first = atomic_fetch_add(&d->asked, 1) == 0;
 
+	atomic_store(&d->until_us, q->until_us);
 	distant_answer(d, q, answer);
 	if (!is_first)
 		atomic_fetch_add(&d->come, 1);
@@ -159,7 +162,7 @@ check_of(const char *key, int64_t count)
 static struct verdict
 ask(struct leases *l, const struct store_check *c, struct lease_unit *unit)
 {
-	struct store_question q = { c, 1 };
+	struct store_question q = { .check = c, .n = 1 };
 	struct store_answer a;
 
 	lease_ask(l, &distant.store, &q, &size, &a, unit);
@@ -182,8 +185,8 @@ left_of(struct store_check c)
 	struct store_answer a;
 
 	c.check.cost = 0;
-	distant.counts->ops->ask(
-	    distant.counts, &(struct store_question){ &c, 1 }, &a);
+	distant.counts->ops->ask(distant.counts,
+	    &(struct store_question){ .check = &c, .n = 1 }, &a);
 	return a.verdict[0].remaining;
 }
 
@@ -365,7 +368,7 @@ test_all_or_nothing(void **state)
 		      *other = leases_new(NULL, WAIT_US);
 	struct store_check c[2] = { check_of("wide", 100),
 		check_of("narrow", 3) };
-	struct store_question q = { c, 2 };
+	struct store_question q = { .check = c, .n = 2 };
 	int64_t sizes[2] = { SIZE, SIZE };
 	struct lease_unit unit[2];
 	struct store_answer a;
@@ -399,7 +402,7 @@ test_nothing_is_spent_of_a_lease_that_ended(void **state)
 	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c[2] = { check_of("wide", 100),
 		check_of("narrow", 1) };
-	struct store_question q = { c, 2 };
+	struct store_question q = { .check = c, .n = 2 };
 	int64_t sizes[2] = { SIZE, SIZE };
 	struct lease_unit unit[2];
 	struct store_answer a;
@@ -481,7 +484,7 @@ test_while_the_store_is_out(void **state)
 {
 	struct leases *l = leases_new(NULL, WAIT_US);
 	struct store_check c[2] = { check_of("k", 100), check_of("new", 100) };
-	struct store_question q = { c, 2 };
+	struct store_question q = { .check = c, .n = 2 };
 	int64_t sizes[2] = { SIZE, SIZE };
 	struct lease_unit unit[2];
 	struct store_answer a;
@@ -656,7 +659,7 @@ static struct verdict
 ask_exactly(struct leases *l, const struct store_check *c)
 {
 	int64_t asked_us = clock_us;
-	struct store_question q = { c, 1 };
+	struct store_question q = { .check = c, .n = 1 };
 	struct store_answer a;
 
 	distant_ask(&distant.store, &q, &a);
@@ -778,7 +781,7 @@ static int64_t
 told(struct leases *l, const struct store_check *c, int64_t asked_us,
     int64_t taken_us, int64_t remaining)
 {
-	struct store_question q = { c, 1 };
+	struct store_question q = { .check = c, .n = 1 };
 	struct store_answer a = { .status = STORE_ANSWERED,
 		.taken_us = taken_us };
 
@@ -1109,7 +1112,7 @@ static void *
 miss_once(void *context)
 {
 	struct miss *m = context;
-	struct store_question q = { &m->check, 1 };
+	struct store_question q = { .check = &m->check, .n = 1 };
 	struct lease_unit unit;
 	struct store_answer a;
 
@@ -1191,7 +1194,7 @@ test_who_is_refused_looks_again(void **state)
 	struct leases *l = leases_new(NULL, WAIT_US);
 	struct miss m = { .leases = l, .check = check_of("narrow", SIZE) };
 	struct store_check c[2] = { check_of("wide", 100), m.check };
-	struct store_question q = { c, 2 };
+	struct store_question q = { .check = c, .n = 2 };
 	int64_t sizes[2] = { SIZE, SIZE };
 	struct lease_unit unit[2];
 	struct store_answer a;
@@ -1228,20 +1231,23 @@ test_the_taker_fails(void **state)
 	leases_free(m.leases);
 }
 
-/* No longer than it was told. */
+/* No longer than it was told; and what it asks then has no longer either. */
 static void
 test_the_taker_is_late(void **state)
 {
 	struct miss m = { .leases = leases_new(NULL, 1000),
 		.check = check_of("k", 100) };
+	int64_t begun_us;
 
 	(void)state;
 	distant.await = 2;
 	miss_begin(&m, 1);
 	while (atomic_load(&distant.asked) == 0)
 		sched_yield();
+	begun_us = clock_mono_us();
 	assert_true(passes(m.leases, &m.check));
 	assert_int_equal(distant.asked, 2);
+	assert_int_equal(distant.until_us, begun_us + 1000);
 	atomic_fetch_add(&distant.come, 1);
 	miss_end(&m, 1);
 	assert_int_equal(m.passed, 1);

@@ -37,7 +37,7 @@ limit(const char *key, int64_t count)
 static struct store_answer
 ask(struct store *s, struct store_check *c, size_t n)
 {
-	struct store_question q = { c, n };
+	struct store_question q = { .check = c, .n = n };
 	struct store_answer a;
 
 	memset(&a, 0x5a, sizeof(a));
@@ -125,7 +125,7 @@ test_refund(void **context)
 {
 	struct store *s = store_memory_new(100);
 	struct store_check c[2] = { limit("a", 3), limit("b", 1) };
-	struct store_question q = { c, 2 };
+	struct store_question q = { .check = c, .n = 2 };
 	struct store_answer a = ask(s, c, 2);
 
 	(void)context;
@@ -160,7 +160,7 @@ test_slots(void **context)
 	struct store_check c[3] = { slot("k", 2, "a"), slot("k", 2, "b"),
 		slot("k", 2, "c") };
 	struct store_check both[2] = { slot("k", 2, "d"), limit("full", 1) };
-	struct store_question q = { c, 1 };
+	struct store_question q = { .check = c, .n = 1 };
 
 	(void)context;
 	for (size_t i = 0; i < 3; i++)
@@ -217,7 +217,7 @@ test_penalty(void **context)
 {
 	struct store *s = store_memory_new(100);
 	struct store_check c[2] = { limit("a", 1), limit("b", 9) };
-	struct store_question q = { c, 2 };
+	struct store_question q = { .check = c, .n = 2 };
 	struct store_answer a;
 
 	(void)context;
@@ -244,7 +244,7 @@ test_logs_and_queues(void **context)
 {
 	struct store *s = store_memory_new(100);
 	struct store_check c[2] = { limit("log", 20), limit("queue", 20) };
-	struct store_question q = { c, 2 };
+	struct store_question q = { .check = c, .n = 2 };
 	struct store_answer a;
 	int64_t taken_us = 0;
 
@@ -417,7 +417,7 @@ flooder(void *context)
 
 	pthread_barrier_wait(&r->start);
 	for (int i = 0; i < 3000; i++) {
-		struct store_question q = { c, 4 };
+		struct store_question q = { .check = c, .n = 4 };
 		struct store_answer a;
 
 		for (int k = 0; k < 4; k++) {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/counter.h"
+#include "domain/redis_trouble.h"
 #include "store_fixture.h"
 
 #define HOUR_US INT64_C(3600000000)
@@ -36,7 +37,7 @@ limit(const char *key, int64_t count)
 static struct store_answer
 ask(struct fixture *f, struct store_check *c, size_t n)
 {
-	struct store_question q = { c, n };
+	struct store_question q = { .check = c, .n = n };
 	struct store_answer a;
 
 	memset(&a, 0x5a, sizeof(a));
@@ -68,7 +69,7 @@ test_answers(void **context)
 	struct store_redis_settings settings = settings_for(server.path);
 	struct store_check c[3] = { limit("a", 3), limit("b", 5),
 		limit("c", 7) };
-	struct store_question q = { c, 3 };
+	struct store_question q = { .check = c, .n = 3 };
 	struct store_answer a;
 	struct fixture f;
 
@@ -108,6 +109,32 @@ test_answers(void **context)
 	end(&f);
 }
 
+/* Who has hardly any time left is not let ask: it would end the link. */
+static void
+test_too_late_to_ask(void **context)
+{
+	struct store_redis_settings settings = settings_for(server.path);
+	struct store_check c = limit("late", 3);
+	struct store_question q = { .check = &c, .n = 1 };
+	struct store_answer a;
+	struct fixture f;
+
+	(void)context;
+	settings.timeout_us = 2000000;
+	begin(&f, &settings);
+	assert_int_equal(ask(&f, &c, 1).status, STORE_ANSWERED);
+	q.until_us = clock_mono_us() + settings.timeout_us / 8;
+	f.store->ops->ask(f.store, &q, &a);
+	assert_int_equal(a.status, STORE_OUT);
+	assert_ptr_equal(a.reason, redis_trouble_timeout.reason);
+	assert_in_range(a.wait_us, 0, settings.timeout_us / 8);
+	q.until_us = clock_mono_us() + settings.timeout_us;
+	f.store->ops->ask(f.store, &q, &a);
+	assert_int_equal(a.status, STORE_ANSWERED);
+	assert_int_equal(a.verdict[0].remaining, 1);
+	end(&f);
+}
+
 static struct store_check
 slot(const char *name, int64_t count)
 {
@@ -126,7 +153,7 @@ test_all_laws(void **context)
 	struct store_redis_settings settings = settings_for(server.path);
 	struct store_check c[5] = { limit("log", 3), limit("queue", 5),
 		slot("me", 7), limit("dates", 9), limit("short", 2) };
-	struct store_question q = { c, 5 };
+	struct store_question q = { .check = c, .n = 5 };
 	struct store_answer a;
 	static const char *const names[] = { "a", "b", "c" };
 	int64_t taken_us;
@@ -237,7 +264,7 @@ test_b74_noscript(void **context)
 {
 	struct store_redis_settings settings = settings_for(server.path);
 	struct store_check c = limit("k", 9);
-	struct store_question q = { &c, 1 };
+	struct store_question q = { .check = &c, .n = 1 };
 	struct store_answer a;
 	struct fixture f;
 
@@ -651,6 +678,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_answers, flush),
+		cmocka_unit_test_setup(test_too_late_to_ask, flush),
 		cmocka_unit_test_setup(test_all_laws, flush),
 		cmocka_unit_test_setup(test_slots, flush),
 		cmocka_unit_test_setup(test_slots_are_renewed, flush),

@@ -221,7 +221,7 @@ ask_on(void *context)
 	struct asker *a = context;
 	char key[16];
 	struct store_check c = own_check(a, key);
-	struct store_question q = { &c, 1 };
+	struct store_question q = { .check = &c, .n = 1 };
 
 	while (a->answered + a->unsure < CHECKS / THREADS) {
 		struct store_answer answer;
@@ -266,7 +266,7 @@ race(unsigned connections)
 		int64_t before = asker[i].answered + asker[i].unsure;
 		char key[16];
 		struct store_check c = own_check(&asker[i], key);
-		struct store_question q = { &c, 1 };
+		struct store_question q = { .check = &c, .n = 1 };
 		struct store_answer answer;
 
 		if (asker[i].fault != NULL)

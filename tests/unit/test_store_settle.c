@@ -42,7 +42,7 @@ limit(const char *key, enum algorithm algorithm, int64_t count)
 static int64_t
 ask(struct store *store, struct store_check c, int64_t cost, int64_t *taken_us)
 {
-	struct store_question q = { &c, 1 };
+	struct store_question q = { .check = &c, .n = 1 };
 	struct store_answer a;
 
 	c.check.cost = cost;
