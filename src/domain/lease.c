@@ -245,7 +245,7 @@ conclude(struct leases *l, struct lease *lease, const struct lease_news *news,
 	learn(s, lease->hash, &lease->check, *news, v);
 	if (lease->units > 0) {
 		count_lease(lease);
-		tell(lease, lease->begun_us, v, unit);
+		tell(lease, clock_mono_us(), v, unit);
 		/* Whom it refused beside us is not to be refused unasked. */
 		denied_forget(l->denied, &lease->check, 1);
 	} else if (lease->id == 0 || !lease->is_paced) {
