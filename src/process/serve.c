@@ -181,6 +181,17 @@ start(struct server *s, const struct config *config, struct err *err)
 	return s->workers != NULL;
 }
 
+/* However far it got: nobody is served, and no path is left behind. */
+static void
+give_up(struct server *s)
+{
+	control_close(s->control);
+	if (s->maintenance != NULL)
+		maintenance_stop(s->maintenance);
+	if (s->listeners != NULL)
+		listeners_close(s->listeners);
+}
+
 static void
 log_ready(const struct server *s, const struct config *config)
 {
@@ -266,10 +277,8 @@ stop(struct server *s, const sigset_t *signals)
 	gateway_give_up(&s->gateway);
 	workers_join(s->workers);
 	gateway_abandon(&s->gateway);
-	control_close(s->control);
-	maintenance_stop(s->maintenance);
+	give_up(s);
 	stores_return_leases(&s->gateway.stores);
-	listeners_close(s->listeners);
 	close_gateway(&s->gateway);
 	log_counters();
 	log_event(LOG_LEVEL_INFO, "stopped", "every request has ended");
@@ -297,9 +306,10 @@ take_signals(struct server *s, const sigset_t *signals)
 }
 
 static int
-fail(const struct err *err, int code)
+fail(struct server *s, const struct err *err, int code)
 {
 	fprintf(stderr, "sluice: %s\n", err->text);
+	give_up(s);
 	return code;
 }
 
@@ -311,21 +321,20 @@ run(struct server *s, struct config *config)
 
 	s->listeners = listeners_open(&config->gateway, &err);
 	if (s->listeners == NULL)
-		return fail(&err, EXIT_CONFIG);
+		return fail(s, &err, EXIT_CONFIG);
 	if (listeners_count(s->listeners) == 0) {
-		listeners_close(s->listeners);
 		err_set(&err,
 		    "nothing to listen on: descriptor 0 is no listening "
 		    "socket and [gateway] listen is not set in %s",
 		    s->file);
-		return fail(&err, EXIT_CONFIG);
+		return fail(s, &err, EXIT_CONFIG);
 	}
 	if (!control_open(&s->control, config->gateway.control, &err) ||
 	    !reload_log(&config->log, &err) || !front_init(&err))
-		return fail(&err, EXIT_CONFIG);
+		return fail(s, &err, EXIT_CONFIG);
 	block_signals(&signals);
 	if (!open_gateway(&s->gateway, config, &err) || !start(s, config, &err))
-		return fail(&err, EXIT_SOFTWARE);
+		return fail(s, &err, EXIT_SOFTWARE);
 	log_ready(s, config);
 	take_signals(s, &signals);
 	return 0;

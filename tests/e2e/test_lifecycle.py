@@ -237,6 +237,27 @@ def test_a_path_another_has_taken_over_is_not_removed(farm):
         assert os.path.exists(gateway.address)
 
 
+@pytest.mark.parametrize("what, code", [
+    ("listen", 78), ("control", 78), ("log", 78), ("descriptors", 70)])
+def test_a_start_that_fails_leaves_no_path(farm, what, code):
+    taken = farm.place.write("taken", "no socket")
+    address, control = farm.place / "s", farm.place / "c"
+    config = simple(listen="unix:" + address, control=control)
+    if what == "listen":
+        config["gateway"]["listen"] += ", unix:" + taken
+    elif what == "control":
+        config["gateway"]["control"] = taken
+    elif what == "log":
+        config["log"] = {"target": "file:" + farm.place / "none/log"}
+    few = (7, 7) if what == "descriptors" else None
+    gateway = farm.gateway(config, listen=address, wait=False, nofile=few)
+    assert gateway.wait_exit() == code, gateway.output()
+    farm.started.remove(gateway)
+    assert os.path.exists(taken)
+    assert not os.path.exists(address)
+    assert not os.path.exists(control)
+
+
 @pytest.mark.parametrize("mode", ["0600", "0660", "0666"])
 def test_socket_mode(farm, mode):
     gateway = farm.gateway(simple(socket_mode=mode))
