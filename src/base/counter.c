@@ -4,11 +4,8 @@
 
 static _Atomic uint64_t values[COUNTER_MAX];
 
-static const struct {
-	const char *name;
-	const char *help;
-} table[COUNTER_MAX] = {
-#define COUNTER(name, help) { #name, help },
+static const char *const names[COUNTER_MAX] = {
+#define COUNTER(name, help) #name,
 #include "base/counter.def"
 #undef COUNTER
 };
@@ -28,11 +25,5 @@ counter_get(enum counter c)
 const char *
 counter_name(enum counter c)
 {
-	return table[c].name;
-}
-
-const char *
-counter_help(enum counter c)
-{
-	return table[c].help;
+	return names[c];
 }

@@ -16,6 +16,5 @@ enum counter {
 void counter_add(enum counter c, uint64_t n);
 uint64_t counter_get(enum counter c);
 const char *counter_name(enum counter c);
-const char *counter_help(enum counter c);
 
 #endif

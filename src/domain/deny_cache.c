@@ -95,12 +95,6 @@ deny_cache_set_ttl(struct deny_cache *c, int64_t ttl_us)
 	atomic_store(&c->ttl_us, ttl_us);
 }
 
-int64_t
-deny_cache_ttl_us(const struct deny_cache *c)
-{
-	return atomic_load_explicit(&c->ttl_us, memory_order_relaxed);
-}
-
 static struct name
 name_of(const struct deny_cache *c, struct str key)
 {
@@ -220,7 +214,8 @@ deny_cache_put(struct deny_cache *c, const struct deny_cache_id *id,
 	struct bucket *b = lock_bucket(c, &name);
 	struct entry *e;
 
-	ttl_us = shorter(ttl_us, deny_cache_ttl_us(c));
+	ttl_us = shorter(
+	    ttl_us, atomic_load_explicit(&c->ttl_us, memory_order_relaxed));
 	if (answer->verdict.kind == VERDICT_REFUSED)
 		ttl_us =
 		    shorter(ttl_us, deny_cache_stands_us(&answer->verdict));

@@ -36,7 +36,6 @@ struct deny_cache;
 struct deny_cache *deny_cache_new(size_t entries, int64_t ttl_us);
 void deny_cache_free(struct deny_cache *c);
 void deny_cache_set_ttl(struct deny_cache *c, int64_t ttl_us);
-int64_t deny_cache_ttl_us(const struct deny_cache *c);
 
 /* Of which check, and of which configuration (config->serial). */
 struct deny_cache_id {

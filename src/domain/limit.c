@@ -197,12 +197,6 @@ find_period(const struct config_limit *l, int64_t period_us)
 	return i;
 }
 
-bool
-limit_needs_body(const struct config_limit *limit)
-{
-	return key_uses(&limit->key, KEY_FORM);
-}
-
 /* A browser's own question before the request that was meant. */
 static bool
 is_preflight(const struct subject *s)
@@ -235,7 +229,7 @@ bool
 limit_awaits_body(
     const struct config_limit *limit, const struct subject *subject)
 {
-	return limit_needs_body(limit) &&
+	return key_uses(&limit->key, KEY_FORM) &&
 	    form_is_urlencoded(
 		params_get(subject->params, STR("CONTENT_TYPE"))) &&
 	    rates_for(limit, subject) != NULL;

@@ -26,12 +26,11 @@ enum limit_state {
 bool limit_counts_anew(
     const struct config_limit *limit, const struct config_limit *next);
 
-/* Is a field of the body part of its key? */
-bool limit_needs_body(const struct config_limit *limit);
 /*
- * Does it for this request, so that subject->form_body has to be there
- * before limit_prepare? Not where it does not apply, or the body is no
- * urlencoded form: then the field is missing, whatever comes.
+ * Is a field of the body part of its key for this request, so that
+ * subject->form_body has to be there before limit_prepare? Not where it does
+ * not apply, or the body is no urlencoded form: then the field is missing,
+ * whatever comes.
  */
 bool limit_awaits_body(
     const struct config_limit *limit, const struct subject *subject);

@@ -186,18 +186,6 @@ own_tag_of(const struct config *config, const struct config_limit *limit,
 	return len > 0 || err_set(err, "libcrypto failed");
 }
 
-bool
-own_name_of(const struct config *config, const struct config_limit *limit,
-    struct str key, struct arena *arena, struct str *name, struct err *err)
-{
-	char tag[KEY_TAG_MAX];
-
-	if (!own_tag_of(config, limit, key, arena, tag, err))
-		return false;
-	*name = own_name(&config->store, limit, tag, arena);
-	return name->p != NULL || err_set(err, "out of memory");
-}
-
 /* What rate->burst becomes with another N. */
 static int64_t
 scaled_burst(const struct rate *rate, int64_t count)

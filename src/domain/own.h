@@ -22,12 +22,10 @@ bool own_possible(const struct config_store *store,
 struct str own_name(const struct config_store *store,
     const struct config_limit *limit, const char *tag, struct arena *arena);
 /*
- * The same for a key as a person writes it: the value of its part, or of
- * all, joined by `+`; addresses are cut as those of requests are.
+ * The tag (pure/key.h), of KEY_TAG_MAX bytes, of a key as a person writes it:
+ * the value of its part, or of all, joined by `+`; addresses are cut as those
+ * of requests are.
  */
-bool own_name_of(const struct config *config, const struct config_limit *limit,
-    struct str key, struct arena *arena, struct str *name, struct err *err);
-/* Its tag (pure/key.h), of KEY_TAG_MAX bytes. */
 bool own_tag_of(const struct config *config, const struct config_limit *limit,
     struct str key, struct arena *arena, char *tag, struct err *err);
 /* Is this a count for each rate, and none that could never be met? */

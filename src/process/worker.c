@@ -100,6 +100,22 @@ start_one(struct workers *w)
 	return rc;
 }
 
+/* As the gateway's about_to_block. */
+static void
+about_to_block(void *workers)
+{
+	struct workers *w = workers;
+
+	if (atomic_load_explicit(&w->idle, memory_order_relaxed) > 0 ||
+	    atomic_load_explicit(&w->n, memory_order_relaxed) == w->max)
+		return;
+	pthread_mutex_lock(&w->lock);
+	/* Where the system gives no thread, those there are go on. */
+	if (!w->closed && w->n < w->max)
+		start_one(w);
+	pthread_mutex_unlock(&w->lock);
+}
+
 static bool
 watch_stop(struct gateway *g, struct err *err)
 {
@@ -129,7 +145,7 @@ workers_start(struct gateway *gateway, struct listeners *listeners, size_t max,
 	w->listeners = listeners;
 	w->max = max;
 	pthread_mutex_init(&w->lock, NULL);
-	gateway->about_to_block = workers_about_to_block;
+	gateway->about_to_block = about_to_block;
 	gateway->about_to_block_context = w;
 	if (watch_stop(gateway, err)) {
 		pthread_mutex_lock(&w->lock);
@@ -141,27 +157,6 @@ workers_start(struct gateway *gateway, struct listeners *listeners, size_t max,
 	}
 	workers_join(w);
 	return NULL;
-}
-
-void
-workers_about_to_block(void *workers)
-{
-	struct workers *w = workers;
-
-	if (atomic_load_explicit(&w->idle, memory_order_relaxed) > 0 ||
-	    atomic_load_explicit(&w->n, memory_order_relaxed) == w->max)
-		return;
-	pthread_mutex_lock(&w->lock);
-	/* Where the system gives no thread, those there are go on. */
-	if (!w->closed && w->n < w->max)
-		start_one(w);
-	pthread_mutex_unlock(&w->lock);
-}
-
-size_t
-workers_count(struct workers *w)
-{
-	return atomic_load(&w->n);
 }
 
 void

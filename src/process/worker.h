@@ -22,9 +22,6 @@ struct workers;
 /* Starts the first one. NULL and err: not even that. */
 struct workers *workers_start(struct gateway *gateway,
     struct listeners *listeners, size_t max, struct err *err);
-/* As gateway's about_to_block. */
-void workers_about_to_block(void *workers);
-size_t workers_count(struct workers *w);
 /* Waits for all to end (gateway->stop must be readable) and frees. */
 void workers_join(struct workers *w);
 

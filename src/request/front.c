@@ -20,16 +20,6 @@ front_init(struct err *err)
 	return rc == 0 || err_set(err, "libfcgi: FCGX_Init failed (%d)", rc);
 }
 
-const char *
-front_library(void)
-{
-#ifdef SLUICE_LIBFCGI_VERSION
-	return SLUICE_LIBFCGI_VERSION;
-#else
-	return "unknown";
-#endif
-}
-
 /*
  * A head is written so that it ends where the file ends: nothing of an
  * earlier one is behind it, and the file need not be cut for each. What

@@ -21,7 +21,6 @@ struct front; /* heap */
 
 /* Sets libfcgi's signal handlers: install your own after it. */
 bool front_init(struct err *err);
-const char *front_library(void);
 
 /* A worker's private file for heads; -1 and err. The worker closes it. */
 int front_open_memfd(struct err *err);
