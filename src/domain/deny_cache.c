@@ -12,9 +12,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/counter.h"
+#include "base/hash_secret.h"
 #include "pure/siphash.h"
 
 #define WAYS  8
@@ -65,12 +65,8 @@ deny_cache_new(size_t entries, int64_t ttl_us)
 		free(c);
 		return NULL;
 	}
-	/* Early at boot it may give nothing: then the address has to do. */
-	if (getrandom(c->secret, sizeof(c->secret), GRND_NONBLOCK) !=
-	    sizeof(c->secret)) {
-		c->secret[0][0] ^= (uint64_t)(uintptr_t)c;
-		c->secret[1][0] ^= ~(uint64_t)(uintptr_t)c->bucket;
-	}
+	hash_secret_draw(c->secret[0], 2);
+	hash_secret_draw(c->secret[1], 2);
 	atomic_init(&c->ttl_us, ttl_us);
 	atomic_init(&c->flushed_us, INT64_MIN);
 	for (size_t i = 0; i < LOCKS; i++)

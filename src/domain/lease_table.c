@@ -2,10 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/hash_secret.h"
 #include "pure/siphash.h"
 
 void
@@ -14,9 +13,7 @@ lease_table_init(struct lease_table *t)
 	pthread_condattr_t attr;
 
 	atomic_init(&t->count, 0);
-	if (getrandom(t->secret, sizeof(t->secret), GRND_NONBLOCK) !=
-	    (ssize_t)sizeof(t->secret))
-		t->secret[0] = (uint64_t)clock_real_us();
+	hash_secret_draw(t->secret, 2);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	for (size_t i = 0; i < LEASE_SHARDS; i++) {

@@ -8,9 +8,8 @@
  */
 #include "domain/shards.h"
 
-#include <sys/random.h>
-
 #include "base/counter.h"
+#include "base/hash_secret.h"
 #include "base/log.h"
 #include "pure/siphash.h"
 
@@ -181,10 +180,7 @@ shards_sweep(struct shards *s, int64_t now_us)
 void
 shards_init(struct shards *s, size_t max_keys)
 {
-	/* Early at boot it may give nothing: then the address has to do. */
-	if (getrandom(s->secret, sizeof(s->secret), GRND_NONBLOCK) !=
-	    sizeof(s->secret))
-		s->secret[0] ^= (uint64_t)(uintptr_t)s;
+	hash_secret_draw(s->secret, 2);
 	atomic_init(&s->max_keys, max_keys);
 	atomic_init(&s->count, 0);
 	atomic_init(&s->told, false);
