@@ -98,7 +98,7 @@ const char *option_nearest(enum option_section section, struct str key);
 const char *option_section_nearest(struct str name);
 
 const char *option_kind_name(enum option_kind kind);
-/* A number of a COUNT, SIZE, DURATION, PERCENT or MODE as a person writes it. */
+/* A number of a COUNT, SIZE, DURATION, PERCENT or MODE as a person has it. */
 void option_print_number(
     struct buf *out, enum option_kind kind, int64_t number);
 /* "1 to 1024", the words, or nothing. */

@@ -1,5 +1,6 @@
 /*
- * held_slots: the slots of concurrency limits that requests of this process hold.
+ * held_slots: the slots of concurrency limits that requests of this process
+ * hold.
  *
  * A store puts one in when it has taken it and drops it when it is given
  * back, so that none goes back twice or without having been taken. Any

@@ -39,11 +39,11 @@ void leases_set_waker(
     struct leases *l, void (*wake)(void *context), void *context);
 
 /*
- * As store->ops->ask, which may be called after wait_us only, of a question whose checks all enforce and may all be
- * leased, up to size[i] units each, or LEASE_AUTO. What there is of leases is spent; the
- * rest goes to the store as one question. If that refuses, nothing is spent.
- * If the store is out, what was spent stands, and the other verdicts are
- * VERDICT_ERROR.
+ * As store->ops->ask, which may be called after wait_us only, of a question
+ * whose checks all enforce and may all be leased, up to size[i] units each, or
+ * LEASE_AUTO. What there is of leases is spent; the rest goes to the store as
+ * one question. If that refuses, nothing is spent. If the store is out, what
+ * was spent stands, and the other verdicts are VERDICT_ERROR.
  */
 void lease_ask(struct leases *l, struct store *store,
     const struct store_question *q, const int64_t *size,

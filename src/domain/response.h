@@ -1,11 +1,12 @@
 /*
  * response: what a backend answers, on its way to the web server.
  *
- * Reads the head (pure/cgi_head), writes it anew with the rate-limit
- * headers added and what it says of costs (cost = response:) left out, and passes the body on as it comes, each piece as STDOUT
- * records of the front's request id. A body longer than its Content-Length
- * is cut to it; an answer to HEAD, a 204 and a 304 have none, whatever the
- * backend wrote (RFC 9110, 6.4.1). One thread at a time.
+ * Reads the head (pure/cgi_head), writes it anew with the rate-limit headers
+ * added and what it says of costs (cost = response:) left out, and passes the
+ * body on as it comes, each piece as STDOUT records of the front's request
+ * id. A body longer than its Content-Length is cut to it; an answer to HEAD,
+ * a 204 and a 304 have none, whatever the backend wrote (RFC 9110, 6.4.1).
+ * One thread at a time.
  */
 #ifndef SLUICE_RESPONSE_H
 #define SLUICE_RESPONSE_H

@@ -10,8 +10,8 @@
  *
  * An address is known by the name of its backend and its text, and goes on
  * as it is in every configuration that has it, with its idle connections: as
- * many are kept as the configuration says that came last. Any thread. A lock is held
- * only where one begins to rest, is due or comes back, for a few
+ * many are kept as the configuration says that came last. Any thread. A lock
+ * is held only where one begins to rest, is due or comes back, for a few
  * instructions; all else is an atomic counter. Times are clock_mono_us.
  */
 #ifndef SLUICE_UPSTREAMS_H

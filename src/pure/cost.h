@@ -46,7 +46,7 @@ struct cost {
 /* `PATTERN=N`; the pattern's texts point into the item. */
 bool cost_parse_pattern(
     struct str item, struct cost_pattern *pattern, struct err *err);
-/* Does `before` match whatever `pattern` does, so that this one never counts? */
+/* Does `before` match whatever `pattern` does, so that this never counts? */
 bool cost_covers(
     const struct cost_pattern *before, const struct cost_pattern *pattern);
 /* An integer or `response:NAME`, whose name points into the text. */

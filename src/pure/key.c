@@ -332,8 +332,9 @@ add_value(EVP_MAC_CTX *ctx, struct str value)
 }
 
 /*
- * What was chosen, behind the values; nothing where it is 0 everywhere. Fewer than 8 bytes, or 8 of which one is not zero:
- * never the length of a further value.
+ * What was chosen, behind the values; nothing where it is 0 everywhere. Fewer
+ * than 8 bytes, or 8 of which one is not zero: never the length of a further
+ * value.
  */
 static bool
 add_chosen(EVP_MAC_CTX *ctx, const uint8_t *chosen, size_t n)
