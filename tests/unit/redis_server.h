@@ -1,6 +1,7 @@
 /*
  * A redis-server of the test's own, on a unix socket in a directory of its
- * own: started, waited for by what it says, killed by its pid.
+ * own: started, waited for by what it says, killed by its pid, and by the
+ * system where the test ends before it (an assertion, a signal).
  */
 #ifndef REDIS_SERVER_H
 #define REDIS_SERVER_H
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,9 +25,11 @@ struct redis_server {
 	pid_t pid; /* 0: not running */
 };
 
+/* By the main thread: the server ends with the thread that started it. */
 static void
 redis_server_start(struct redis_server *s)
 {
+	pid_t test = getpid();
 	char line[512];
 	int out[2];
 	FILE *said;
@@ -34,6 +38,9 @@ redis_server_start(struct redis_server *s)
 	s->pid = fork();
 	assert_true(s->pid >= 0);
 	if (s->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != test)
+			_exit(127);
 		dup2(out[1], 1);
 		close(out[0]);
 		close(out[1]);
