@@ -274,11 +274,13 @@ tell_request(struct gateway *g, struct connection *c)
 	return is_answered(g, c, body, &next) ? next : take_body(g, c);
 }
 
+/* Takes the generation's reference over. */
 static enum next
-begin_request(struct gateway *g, struct kit *kit, struct connection *c)
+begin_request(struct gateway *g, struct kit *kit, struct connection *c,
+    struct generation *generation)
 {
-	c->request = request_new(
-	    &c->guard, gateway_generation(g), &g->stores, &kit->memfd);
+	c->request =
+	    request_new(&c->guard, generation, &g->stores, &kit->memfd);
 	if (c->request == NULL) {
 		log_event(LOG_LEVEL_ERROR, "request_failed",
 		    "a head could not be read: out of memory");
@@ -298,27 +300,41 @@ reject_head(struct connection *c)
 	return NEXT_CLOSE;
 }
 
+/* There is no whole head: it is refused, or the rest of it awaited. */
 static enum next
-serve_head(struct gateway *g, struct kit *kit, struct connection *c)
+go_without_head(struct gateway *g, struct kit *kit, struct connection *c,
+    enum guard_verdict verdict)
 {
-	bool gone;
-	enum guard_verdict verdict = intake_head(c, &gone);
-
-	if (gone)
-		return NEXT_CLOSE;
 	switch (verdict) {
-	case GUARD_HEAD:
-		return begin_request(g, kit, c);
 	case GUARD_TOO_LARGE:
 		return answer_too_large(c, &kit->memfd);
 	case GUARD_UNKNOWN_ROLE:
 		return answer_unknown_role(c);
 	case GUARD_MALFORMED:
 		return reject_head(c);
+	case GUARD_HEAD:
 	case GUARD_MORE:
 		break;
 	}
 	return wait_for_head(g, c);
+}
+
+/* is_new: nothing of the head has been read. */
+static enum next
+serve_head(
+    struct gateway *g, struct kit *kit, struct connection *c, bool is_new)
+{
+	struct generation *current = gateway_generation(g);
+	enum guard_verdict verdict;
+	bool gone;
+
+	if (is_new)
+		intake_expect(c, &current->config->gateway);
+	verdict = intake_head(c, &gone);
+	if (verdict == GUARD_HEAD && !gone)
+		return begin_request(g, kit, c, current);
+	generation_unref(current);
+	return gone ? NEXT_CLOSE : go_without_head(g, kit, c, verdict);
 }
 
 void
@@ -330,11 +346,10 @@ gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 	switch (reason) {
 	case PARKED_NOT:
 	case PARKED_IDLE:
-		expect_head(g, c);
-		next = serve_head(g, kit, c);
+		next = serve_head(g, kit, c, true);
 		break;
 	case PARKED_HEAD:
-		next = serve_head(g, kit, c);
+		next = serve_head(g, kit, c, false);
 		break;
 	case PARKED_BODY:
 		next = take_body(g, c);
