@@ -4,145 +4,19 @@
  * (tell_request); its body is taken (take_body), a place in its backend is
  * found, and it is relayed (gateway_wait.c). To a web server that only asks
  * whether it may go on, the decision is the whole story (authorize_request).
- * In between a connection is parked; gateway_settle says where it goes when a
- * chapter is over.
+ * In between a connection is parked; where it goes when a chapter is over is
+ * in gateway_settle.c.
  */
-#include "request/gateway.h"
+#include "request/gateway_own.h"
 
-#include <stdatomic.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
 #include "domain/limit.h"
-#include "request/answer.h"
 #include "request/intake.h"
 #include "request/request.h"
-
-#define DRAIN_TIMEOUT_US 30000000
-
-void
-gateway_swap(struct gateway *g, struct generation *next)
-{
-	struct generation *old;
-
-	pthread_mutex_lock(&g->lock);
-	old = g->current;
-	g->current = next;
-	pthread_mutex_unlock(&g->lock);
-	if (old != NULL)
-		generation_unref(old);
-}
-
-struct generation *
-gateway_generation(struct gateway *g)
-{
-	struct generation *current;
-
-	pthread_mutex_lock(&g->lock);
-	current = generation_ref(g->current);
-	pthread_mutex_unlock(&g->lock);
-	return current;
-}
-
-static enum next
-park(struct gateway *g, struct connection *c, enum parked reason,
-    uint32_t events, int64_t deadline_us)
-{
-	if (connection_park(g->lot, c, reason, events, deadline_us))
-		return NEXT_PARKED;
-	return c->request != NULL ? answer_nothing(c, 0) : NEXT_CLOSE;
-}
-
-static enum next
-wait_for_head(struct gateway *g, struct connection *c)
-{
-	bool idle = c->guard.served && !c->guard.begun && c->in.len == 0;
-	enum next next;
-
-	if (idle) {
-		if (atomic_load(&g->stopping))
-			return NEXT_CLOSE;
-		buf_shrink(&c->in);
-		return park(g, c, PARKED_IDLE, EPOLLIN, INT64_MAX);
-	}
-	buf_shrink(&c->in);
-	buf_shrink(&c->guard.pairs);
-	next = park(g, c, PARKED_HEAD, EPOLLIN, c->head_deadline_us);
-	while (lot_half_heads_full(g->lot)) {
-		struct connection *oldest =
-		    connection_claim_oldest(g->lot, PARKED_HEAD);
-
-		if (oldest == NULL)
-			break;
-		counter_add(COUNTER_heads_rejected, 1);
-		connection_close(g->lot, oldest);
-	}
-	return next;
-}
-
-static enum next
-begin_drain(struct gateway *g, struct connection *c)
-{
-	shutdown(c->fd, SHUT_WR);
-	buf_release(&c->in); /* whatever it was */
-	c->drained_bytes = 0;
-	return park(g, c, PARKED_DRAIN, EPOLLIN | EPOLLRDHUP,
-	    clock_mono_us() + DRAIN_TIMEOUT_US);
-}
-
-static enum next
-drain(struct gateway *g, struct connection *c)
-{
-	if (!intake_drain(c))
-		return NEXT_CLOSE;
-	return park(g, c, PARKED_DRAIN, EPOLLIN, c->deadline_us);
-}
-
-/* The next head comes under what is in force now. */
-static void
-expect_head(struct gateway *g, struct connection *c)
-{
-	struct generation *current = gateway_generation(g);
-
-	intake_expect(c, &current->config->gateway);
-	generation_unref(current);
-}
-
-/*
- * A kept connection. What came with the last request is looked at in its
- * own turn (a socket that can be written to is ready at once), so that one
- * peer that sends without pause does not hold a worker.
- */
-static enum next
-keep_connection(struct gateway *g, struct connection *c)
-{
-	guard_reset(&c->guard, c->guard.id);
-	if (c->in.len == 0)
-		return wait_for_head(g, c);
-	expect_head(g, c);
-	return park(g, c, PARKED_HEAD, EPOLLIN | EPOLLOUT, c->head_deadline_us);
-}
-
-void
-gateway_settle(struct gateway *g, struct connection *c, enum next next)
-{
-	if (next == NEXT_KEEP)
-		next = keep_connection(g, c);
-	else if (next == NEXT_DRAIN)
-		next = begin_drain(g, c);
-	if (next == NEXT_CLOSE)
-		connection_close(g->lot, c);
-}
-
-void
-gateway_about_to_ask(struct gateway *g)
-{
-	if (g->stores.shared != NULL && g->stores.shared->may_block)
-		g->about_to_block(g->about_to_block_context);
-}
 
 static bool
 passes(const struct decision *d)
@@ -216,7 +90,7 @@ take_body(struct gateway *g, struct connection *c)
 		return gateway_carry_on(g, c);
 	/* What has been read is in the spool but for half a header. */
 	buf_shrink(&c->in);
-	return park(g, c, PARKED_BODY, EPOLLIN | EPOLLRDHUP,
+	return gateway_park(g, c, PARKED_BODY, EPOLLIN | EPOLLRDHUP,
 	    body_deadline(&r->body, request_gateway(r)));
 }
 
@@ -316,7 +190,7 @@ go_without_head(struct gateway *g, struct kit *kit, struct connection *c,
 	case GUARD_MORE:
 		break;
 	}
-	return wait_for_head(g, c);
+	return gateway_await_head(g, c);
 }
 
 /* is_new: nothing of the head has been read. */
@@ -359,7 +233,7 @@ gateway_serve(struct gateway *g, struct kit *kit, struct connection *c,
 		next = gateway_hear(g, c, reason);
 		break;
 	case PARKED_DRAIN:
-		next = drain(g, c);
+		next = gateway_drain(g, c);
 		break;
 	case PARKED_KINDS:
 		break;

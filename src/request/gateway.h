@@ -15,7 +15,6 @@
 #include "domain/bulkhead.h"
 #include "domain/decision.h"
 #include "domain/generation.h"
-#include "request/answer.h"
 #include "request/connection.h"
 
 /* What all workers share. */
@@ -59,24 +58,5 @@ void gateway_give_up(struct gateway *g);
  * a store that is slow no longer than a second in all.
  */
 void gateway_abandon(struct gateway *g);
-
-/*
- * The rest is between the files of the story. What becomes of a connection
- * is returned by who owned it, for gateway_settle.
- */
-void gateway_settle(struct gateway *g, struct connection *c, enum next next);
-/* Whatever decides a request, or ends it, may wait for the store. */
-void gateway_about_to_ask(struct gateway *g);
-/* A whole request goes on: is held back, waits, or is relayed. May block. */
-enum next gateway_carry_on(struct gateway *g, struct connection *c);
-/*
- * The client of one that waits (PARKED_DELAY, PARKED_QUEUE) has gone, or
- * says something. May block.
- */
-enum next gateway_hear(
-    struct gateway *g, struct connection *c, enum parked reason);
-/* The time of one that waits is over. May block. */
-enum next gateway_waited(
-    struct gateway *g, struct connection *c, enum parked reason);
 
 #endif

@@ -8,7 +8,7 @@
  * EPOLLIN would wake a worker for it again and again; only that the peer
  * closes is watched from then on.
  */
-#include "request/gateway.h"
+#include "request/gateway_own.h"
 
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -128,10 +128,7 @@ hold_back(struct gateway *g, struct connection *c)
 	struct request *r = c->request;
 
 	buf_shrink(&c->in);
-	if (connection_park(
-		g->lot, c, PARKED_DELAY, watched(r), r->held_until_us))
-		return NEXT_PARKED;
-	return answer_nothing(c, 0);
+	return gateway_park(g, c, PARKED_DELAY, watched(r), r->held_until_us);
 }
 
 /* What was taken for a request that is still held back is forgotten. */
