@@ -1,6 +1,7 @@
 #include "io/idle.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -130,23 +131,30 @@ take_newest(struct idle *idle, bool may_fail, int64_t now_us)
 /*
  * Who closes last waits for us to close, too, and holds on to a process all
  * the while: php-fpm's child. It closes a moment after its last answer, so
- * it is among the newest.
+ * it is among the newest. One poll looks at them all, for the lock is held:
+ * outside of it their descriptors could be somebody else's by then.
  */
 static size_t
 close_dead(struct idle *idle)
 {
-	int dead[LOOK_AT];
+	struct pollfd look[LOOK_AT];
 	size_t n_dead = 0;
-	size_t first;
+	size_t first, n;
 
 	pthread_mutex_lock(&idle->lock);
-	first = idle->n > LOOK_AT ? idle->n - LOOK_AT : 0;
-	for (size_t i = idle->n; i > first; i--)
-		if (!is_open(idle->at[i - 1].fd))
-			dead[n_dead++] = remove_at(idle, i - 1).fd;
+	n = idle->n < LOOK_AT ? idle->n : LOOK_AT;
+	first = idle->n - n;
+	for (size_t i = 0; i < n; i++)
+		look[i] = (struct pollfd){ idle->at[first + i].fd, POLLIN, 0 };
+	poll(look, n, 0);
+	for (size_t i = 0; i < n; i++)
+		if (look[i].revents != 0) {
+			remove_at(idle, first + i - n_dead);
+			look[n_dead++].fd = look[i].fd;
+		}
 	pthread_mutex_unlock(&idle->lock);
 	for (size_t i = 0; i < n_dead; i++)
-		close(dead[i]);
+		close(look[i].fd);
 	return n_dead;
 }
 

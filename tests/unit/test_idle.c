@@ -127,28 +127,31 @@ test_none(void **state)
 	idle_release(&idle);
 }
 
+/* Each has carried `uses` requests; all but one are dead, each in its way. */
 static void
-test_dead_ones(void **state)
+expect_dead_ones_closed(size_t uses, bool given_out)
 {
 	enum { CLOSED, HALF_CLOSED, RESET, SAID_MORE, MANY };
 	struct idle idle;
 	struct pair pair[MANY + 1];
 	size_t dead;
 
-	(void)state;
 	open_idle(&idle, MANY + 1);
 	for (int i = 0; i <= MANY; i++)
 		pair[i] = connect_pair();
 	/* What was not read when it closed makes it a reset. */
 	assert_int_equal(send(pair[RESET].fd, "x", 1, 0), 1);
 	for (int i = MANY; i >= 0; i--)
-		idle_put(&idle, pair[i].fd, 2, NOW);
+		idle_put(&idle, pair[i].fd, uses, NOW);
 	close(pair[CLOSED].peer);
 	assert_int_equal(shutdown(pair[HALF_CLOSED].peer, SHUT_WR), 0);
 	close(pair[RESET].peer);
 	assert_int_equal(send(pair[SAID_MORE].peer, "x", 1, 0), 1);
-	assert_int_equal(idle_take(&idle, true, NOW, &dead).fd, pair[MANY].fd);
+	assert_int_equal(idle_take(&idle, true, NOW, &dead).fd,
+	    given_out ? pair[MANY].fd : -1);
 	assert_int_equal(dead, MANY);
+	assert_int_equal(
+	    take(&idle, NOW + IDLE_TRIAL_US), given_out ? -1 : pair[MANY].fd);
 	for (int i = 0; i < MANY; i++)
 		assert_true(fcntl(pair[i].fd, F_GETFD) < 0 && errno == EBADF);
 	close(pair[MANY].fd);
@@ -156,6 +159,21 @@ test_dead_ones(void **state)
 	close(pair[HALF_CLOSED].peer);
 	close(pair[SAID_MORE].peer);
 	idle_release(&idle);
+}
+
+static void
+test_dead_ones(void **state)
+{
+	(void)state;
+	expect_dead_ones_closed(2, true);
+}
+
+/* Nor does one that is not given out yet stay when its peer is gone. */
+static void
+test_dead_on_trial(void **state)
+{
+	(void)state;
+	expect_dead_ones_closed(1, false);
 }
 
 /* A peer that may be about to close is not trusted at once. */
@@ -217,30 +235,6 @@ test_proven_ones_have_precedence(void **state)
 	}
 	close(proven[0].fd);
 	close(proven[1].fd);
-}
-
-/* Nor does one that is not given out yet stay when its peer is gone. */
-static void
-test_dead_on_trial(void **state)
-{
-	struct idle idle;
-	struct pair dead_one = connect_pair();
-	struct pair open_one = connect_pair();
-	size_t dead;
-
-	(void)state;
-	open_idle(&idle, 2);
-	idle_put(&idle, dead_one.fd, 1, NOW);
-	idle_put(&idle, open_one.fd, 1, NOW);
-	assert_int_equal(shutdown(dead_one.peer, SHUT_WR), 0);
-	assert_int_equal(idle_take(&idle, true, NOW, &dead).fd, -1);
-	assert_int_equal(dead, 1);
-	assert_true(is_closed(&dead_one));
-	assert_int_equal(take(&idle, NOW + IDLE_TRIAL_US), open_one.fd);
-	idle_release(&idle);
-	close(dead_one.peer);
-	close(open_one.fd);
-	close(open_one.peer);
 }
 
 static void
