@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "config/file.h"
+#include "config/named.h"
 #include "config/places.h"
 #include "config/roles.h"
 #include "config/secret.h"
@@ -171,15 +172,6 @@ check_shared(struct load *l)
 	}
 }
 
-static bool
-has_backend(const struct config *config, const char *name)
-{
-	for (size_t i = 0; i < config->n_backends; i++)
-		if (strcmp(config->backend[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 static void
 check_limit(struct load *l, size_t at)
 {
@@ -201,7 +193,8 @@ check_limit(struct load *l, size_t at)
 	    limit->algorithm != ALGORITHM_FIXED_WINDOW)
 		finding_error(f, &place, "belongs to algorithm = fixed_window");
 	place = load_place(section, "backend");
-	if (limit->backend != NULL && !has_backend(l->config, limit->backend))
+	if (limit->backend != NULL &&
+	    named_backend(l->config, str_of(limit->backend)) == NULL)
 		finding_error(
 		    f, &place, "there is no [backend %s]", limit->backend);
 }

@@ -7,16 +7,8 @@
 #include <string.h>
 
 #include "config/known_file.h"
+#include "config/named.h"
 #include "config/value.h"
-
-static struct config_limit *
-find_limit(struct config *config, struct str name)
-{
-	for (size_t i = 0; i < config->n_limits; i++)
-		if (str_eq(str_of(config->limit[i].name), name))
-			return &config->limit[i];
-	return NULL;
-}
 
 static bool
 is_of_limit(const struct source_entry *e)
@@ -57,7 +49,7 @@ read_rates(struct load *l, const struct config_tier *tier,
     const struct source_entry *e)
 {
 	struct config_limit *limit =
-	    find_limit(l->config, str_of(e->place.key));
+	    named_limit(l->config, str_of(e->place.key));
 	struct value_room room = { &l->config->arena, e->file->directory };
 	struct config_tier_rates *rates;
 	struct option option = *e->option;

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "config/config.h"
+#include "config/named.h"
 #include "domain/limit.h"
 #include "domain/own.h"
 #include "process/control_ask.h"
@@ -32,15 +33,6 @@ print_error(void *context, const char *text, bool warning)
 	(void)context;
 	if (!warning)
 		fprintf(stderr, "%s\n", text);
-}
-
-static const struct config_limit *
-find_limit(const struct config *config, const char *name)
-{
-	for (size_t i = 0; i < config->n_limits; i++)
-		if (strcmp(config->limit[i].name, name) == 0)
-			return &config->limit[i];
-	return NULL;
 }
 
 static int
@@ -182,7 +174,7 @@ with_key(struct target *t, const char *limit, struct str key,
 {
 	struct err err;
 
-	t->limit = find_limit(t->config, limit);
+	t->limit = named_limit(t->config, str_of(limit));
 	if (t->limit == NULL) {
 		err_set(&err, "there is no such limit");
 		return store_command_complain(1, limit, &err);

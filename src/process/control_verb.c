@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "config/named.h"
 #include "domain/denied.h"
 #include "domain/lease.h"
 #include "domain/limit.h"
@@ -19,15 +20,6 @@ struct errand {
 	struct str word[WORDS_MAX];
 	struct buf *answer;
 };
-
-static const struct config_limit *
-find_limit(const struct config *config, struct str name)
-{
-	for (size_t i = 0; i < config->n_limits; i++)
-		if (str_eq(name, str_of(config->limit[i].name)))
-			return &config->limit[i];
-	return NULL;
-}
 
 static void
 clear_in(struct store *store, const struct limit_names *names)
@@ -56,7 +48,7 @@ clear_counts(const struct errand *e, const struct config_limit *limit,
 static void
 forget_key(struct errand *e, bool counts_too)
 {
-	const struct config_limit *limit = find_limit(e->config, e->word[0]);
+	const struct config_limit *limit = named_limit(e->config, e->word[0]);
 	struct limit_names names, instead;
 	char tag[KEY_TAG_MAX];
 

@@ -1,9 +1,8 @@
 #include "process/reload.h"
 
-#include <string.h>
-
 #include "base/counter.h"
 #include "base/log.h"
+#include "config/named.h"
 #include "domain/limit.h"
 #include "process/stores.h"
 
@@ -22,21 +21,13 @@ log_finding(void *context, const char *text, bool warning)
 	    warning ? "config_warning" : "config_error", "%s", text);
 }
 
-static const struct config_limit *
-find_limit(const struct config *config, const char *name)
-{
-	for (size_t i = 0; i < config->n_limits; i++)
-		if (strcmp(config->limit[i].name, name) == 0)
-			return &config->limit[i];
-	return NULL;
-}
-
 static void
 log_new_counts(const struct config *running, const struct config *next)
 {
 	for (size_t i = 0; i < next->n_limits; i++) {
 		const struct config_limit *l = &next->limit[i];
-		const struct config_limit *old = find_limit(running, l->name);
+		const struct config_limit *old =
+		    named_limit(running, str_of(l->name));
 
 		if (old != NULL && limit_counts_anew(old, l))
 			log_event(LOG_LEVEL_INFO, "limit_counts_anew",
