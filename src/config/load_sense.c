@@ -9,6 +9,7 @@
 
 #include "config/places.h"
 
+/* A secret, max_keys and the prefix are of use to scope = local as well. */
 static void
 sense_of_store(struct load *l)
 {
@@ -18,8 +19,9 @@ sense_of_store(struct load *l)
 		"deny_cache", "deny_cache_ttl" };
 	const struct source_section *store =
 	    source_find(&l->source, OPTION_store, STR(""));
+	bool is_memory = l->config->store.kind == CONFIG_STORE_MEMORY;
 
-	if (l->config->store.kind != CONFIG_STORE_MEMORY)
+	if (!is_memory && load_has(store, "address"))
 		return;
 	for (size_t i = 0; i < sizeof(of_redis) / sizeof(of_redis[0]); i++) {
 		struct place place;
@@ -28,7 +30,8 @@ sense_of_store(struct load *l)
 			continue;
 		place = load_place(store, of_redis[i]);
 		finding_error(&l->findings, &place,
-		    "belongs to a Redis address, not to memory:");
+		    is_memory ? "belongs to a Redis address, not to memory:"
+			      : "does nothing without address");
 	}
 }
 

@@ -142,6 +142,8 @@ companion(const struct option *o, const char *value)
 		    "rate = 1/m\non_outage = local\n" },
 		{ OPTION_limit, "rate", NULL, "" },
 		{ OPTION_limit, NULL, NULL, "rate = 1/m\n" },
+		{ OPTION_store, "address", NULL, "" },
+		{ OPTION_store, NULL, NULL, "address = unix:/a\n" },
 		{ OPTION_backend, "type", "cgi", "root = /etc\n" },
 		{ OPTION_backend, "run_timeout", NULL,
 		    "type = cgi\nroot = /etc\n" },

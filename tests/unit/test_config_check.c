@@ -336,23 +336,26 @@ test_secrets(void **state)
 	c = load_good("[gateway]\ninclude = inc/a.ini\n" BACKEND);
 	assert_string_equal(c->store.key_secret, "other\n");
 	config_unref(c);
-	expect_reports(
-	    STR("[store]\npassword = a\npassword_file = word\n"
-		"key_secret_file = none\nkey_secret = s3cret\n" BACKEND),
+	expect_reports(STR("[store]\npassword = a\npassword_file = word\n"
+			   "key_secret_file = none\nkey_secret = s3cret\n"
+			   "address = unix:/r\n" BACKEND),
 	    "t.ini:3: [store] password_file: password is given too: one of "
 	    "the two\n"
 	    "t.ini:4: [store] key_secret_file: key_secret is given too: one "
 	    "of the two\n");
 	expect_reports(STR("[store]\npassword_file = empty\n"
-			   "key_secret_file = nul\n" BACKEND),
+			   "key_secret_file = nul\n"
+			   "address = unix:/r\n" BACKEND),
 	    "t.ini:2: [store] password_file: empty: is empty\n"
 	    "t.ini:3: [store] key_secret_file: nul: holds a NUL byte\n");
 	expect_reports(STR("[store]\npassword_file = none\n"
-			   "key_secret_file = inc\n" BACKEND),
+			   "key_secret_file = inc\n"
+			   "address = unix:/r\n" BACKEND),
 	    "t.ini:2: [store] password_file: none: can not be read: No such "
 	    "file or directory\n"
 	    "t.ini:3: [store] key_secret_file: inc: is a directory\n");
-	expect_reports(STR("[store]\npassword_file = public\n" BACKEND),
+	expect_reports(STR("[store]\npassword_file = public\n"
+			   "address = unix:/r\n" BACKEND),
 	    "t.ini:2: [store] password_file: warning: public can be read by "
 	    "everyone\n");
 }

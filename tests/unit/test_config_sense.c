@@ -17,6 +17,9 @@ expect_rows(const struct row *table, size_t n)
 	"t.ini:" line ": [store] " \
 	"" key ": belongs to a Redis address, not to memory:\n"
 
+#define OF_NONE(line, key) \
+	"t.ini:" line ": [store] " key ": does nothing without address\n"
+
 static void
 test_store(void **state)
 {
@@ -31,6 +34,14 @@ test_store(void **state)
 			    OF_REDIS("10", "breaker_failures")
 				OF_REDIS("11", "breaker_cooldown")
 				    OF_REDIS("12", "alert_command") },
+		{ BACKEND "[store]\ntimeout = 1s\nprefix = p\nmax_keys = 9\n"
+			  "key_secret = a\ndeny_cache = 0\n"
+			  "[limit a]\nrate = 1/s\nscope = local\n",
+		    OF_NONE("4", "timeout") OF_NONE("8", "deny_cache") },
+		/* A wrong one is said by itself. */
+		{ BACKEND "[store]\ntimeout = 1s\naddress = tcp:1\n",
+		    "t.ini:5: [store] address: neither unix:/PATH nor "
+		    "redis://HOST[:PORT][/DATABASE]\n" },
 		{ BACKEND STORE "password_file = secret\n",
 		    OF_REDIS("5", "password_file") },
 		{ BACKEND STORE "deny_cache = 9\ndeny_cache_ttl = 1s\n",

@@ -103,7 +103,7 @@ test_faults_of_names(void **state)
 		{ "[backend aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n",
 		    "t.ini:1: a name has 1 to 32 of a-z 0-9 _ -: "
 		    "[backend NAME]\n" },
-		{ "[store]\nprefix = a\n[store]\ntimeout = 9s\n",
+		{ "[store]\nprefix = a\n[store]\nmax_keys = 9\n",
 		    "t.ini:3: duplicate section [store], first at t.ini:1\n" },
 		/* B71: two of one name would be one count. */
 		{ "[limit a]\nrate = 1/s\nscope = local\n[limit a]\n",
@@ -167,7 +167,8 @@ test_all_errors_at_once(void **state)
 	    "t.ini:8: the section's name has no ] at its end\n"
 	    "t.ini:12: [limit c] rate: duplicate option, first at t.ini:11\n"
 	    "t.ini:14: [store] timeout: `50`: the unit is missing; "
-	    "units are ms s m h d w\n");
+	    "units are ms s m h d w\n"
+	    "t.ini:14: [store] timeout: does nothing without address\n");
 }
 
 /* A line of `n` bytes in all. */
@@ -175,7 +176,7 @@ static struct str
 long_line(struct buf *text, size_t n)
 {
 	buf_init(text);
-	buf_addf(text, BACKEND "[store]\nusername = ");
+	buf_addf(text, BACKEND "[store]\naddress = unix:/r\nusername = ");
 	for (size_t i = strlen("username = "); i < n; i++)
 		buf_add_char(text, i % 2 == 0 ? '=' : 'x');
 	buf_addf(text, "\nprefix = after\n");
@@ -203,7 +204,7 @@ test_long_lines(void **state)
 		buf_release(&text);
 	}
 	expect_reports(long_line(&text, 8193),
-	    "t.ini:4: [store] the line is longer than 8192 bytes\n");
+	    "t.ini:5: [store] the line is longer than 8192 bytes\n");
 	buf_release(&text);
 }
 

@@ -121,7 +121,7 @@ test_gateway(void **state)
 static void
 test_store(void **state)
 {
-	static const struct fault table[] = {
+	static const struct fault of_address[] = {
 		{ "address = localhost",
 		    "neither unix:/PATH nor redis://HOST[:PORT][/DATABASE]" },
 		{ "address = memory:x",
@@ -131,6 +131,8 @@ test_store(void **state)
 		{ "address = redis://u:s3cret@h",
 		    "user and password do not belong here: use the options "
 		    "username and password (or password_file)" },
+	};
+	static const struct fault table[] = {
 		{ "timeout = 0", "must be 1ms to 10s" },
 		{ "timeout = 11s", "must be 1ms to 10s" },
 		{ "prefix = a{b}", "may hold neither blanks nor braces" },
@@ -142,7 +144,10 @@ test_store(void **state)
 	};
 
 	(void)state;
-	expect_faults("[store]\n", "[store]", BACKEND, table, COUNT(table));
+	expect_faults(
+	    "[store]\n", "[store]", BACKEND, of_address, COUNT(of_address));
+	expect_faults("[store]\naddress = unix:/r\n", "[store]", BACKEND, table,
+	    COUNT(table));
 }
 
 static void
