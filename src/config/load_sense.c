@@ -35,6 +35,21 @@ sense_of_store(struct load *l)
 	}
 }
 
+/* What was wrong is 0 as well, and has been said. */
+static void
+sense_of_deny_cache(struct load *l)
+{
+	const struct source_section *store =
+	    source_find(&l->source, OPTION_store, STR(""));
+	const struct source_entry *size = source_entry(store, "deny_cache");
+	const struct source_entry *ttl = source_entry(store, "deny_cache_ttl");
+
+	if (l->config->store.kind == CONFIG_STORE_REDIS && size != NULL &&
+	    ttl != NULL && str_eq(size->value, STR("0")))
+		finding_error(&l->findings, &ttl->place,
+		    "does nothing with deny_cache = 0");
+}
+
 static bool
 path_can_match(struct str item)
 {
@@ -251,6 +266,7 @@ void
 load_sense(struct load *l)
 {
 	sense_of_store(l);
+	sense_of_deny_cache(l);
 	sense_of_threads(l);
 	for (size_t i = 0; i < l->config->n_limits; i++) {
 		sense_of_matches(l, l->limit[i]);

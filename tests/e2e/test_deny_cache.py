@@ -249,7 +249,9 @@ def test_not_longer_than_the_ttl(gateway, redis, app, clean):
 
 
 def test_off(farm, redis, app):
-    gateway = farm.gateway(config(redis, app, deny_cache=0))
+    settings = config(redis, app, deny_cache=0)
+    del settings["store"]["deny_cache_ttl"]
+    gateway = farm.gateway(settings)
     assert ask(gateway, "/one", "off").status == 200
     for _ in range(3):
         got, n = commands(redis, lambda: ask(gateway, "/one", "off"))

@@ -55,8 +55,17 @@ test_store(void **state)
 			  "connect_timeout = 1s\nconnections = 2\n"
 			  "breaker_failures = 1\nbreaker_cooldown = 1s\n"
 			  "alert_command = a\nmax_keys = 9\n"
-			  "deny_cache = 0\ndeny_cache_ttl = 1ms\n",
+			  "deny_cache = 1\ndeny_cache_ttl = 1ms\n",
 		    "" },
+		{ BACKEND "[store]\naddress = unix:/r\ndeny_cache = 0\n", "" },
+		{ BACKEND "[store]\naddress = unix:/r\ndeny_cache = 0\n"
+			  "deny_cache_ttl = 1ms\n",
+		    "t.ini:6: [store] deny_cache_ttl: does nothing with "
+		    "deny_cache = 0\n" },
+		/* 0 is what a wrong one leaves. */
+		{ BACKEND "[store]\naddress = unix:/r\ndeny_cache = x\n"
+			  "deny_cache_ttl = 1ms\n",
+		    "t.ini:5: [store] deny_cache: `x` is no whole number\n" },
 	};
 
 	(void)state;
