@@ -183,6 +183,7 @@ make(struct load *l, const char *file)
 	load_tiers(l);
 	load_keys(l);
 	load_limits(l);
+	load_leases(l);
 	load_response(l);
 	load_sense(l);
 	load_overlap(l);

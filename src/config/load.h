@@ -49,6 +49,8 @@ void load_tiers(struct load *l);
 void load_keys(struct load *l);
 /* What the options of one limit, and its tiers, may not say together. */
 void load_limits(struct load *l);
+/* Limits that take units ahead, and what stands beside them. */
+void load_leases(struct load *l);
 /* Makes config->response.reply of what [response] says; reads the bodies. */
 void load_response(struct load *l);
 /* What is allowed and does nothing: contradictions and dead patterns. */

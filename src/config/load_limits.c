@@ -255,44 +255,6 @@ check_outage(struct load *l, size_t at)
 		    &l->findings, &place, "belongs to on_outage = local");
 }
 
-/* What may be taken ahead: units that come back in no other way. */
-static void
-check_lease(struct load *l, size_t at)
-{
-	const struct config_limit *limit = &l->config->limit[at];
-	struct findings *f = &l->findings;
-	struct place place = load_place(l->limit[at], "lease");
-
-	if (limit->lease == 0)
-		return;
-	if (limit->algorithm != ALGORITHM_FIXED_WINDOW &&
-	    limit->algorithm != ALGORITHM_SLIDING_WINDOW &&
-	    limit->algorithm != ALGORITHM_TOKEN_BUCKET)
-		finding_error(f, &place,
-		    "belongs to algorithm = fixed_window, sliding_window or "
-		    "token_bucket");
-	if (limit->mode == CONFIG_MODE_OBSERVE)
-		finding_error(f, &place, "belongs to mode = enforce");
-	if (limit->count.some)
-		finding_error(f, &place,
-		    "belongs to count = all: what a response gives back is "
-		    "settled with the store");
-	if (limit->cost.kind == COST_RESPONSE)
-		finding_error(f, &place,
-		    "needs a cost that is known before the response");
-	if (limit->penalty_us > 0)
-		finding_error(f, &place,
-		    "does not go with penalty: units that another gateway "
-		    "holds would begin one");
-	if (limit->scope == CONFIG_SCOPE_LOCAL)
-		finding_error(f, &place,
-		    "belongs to scope = shared: a count in this process takes "
-		    "no trip");
-	else if (l->config->store.kind == CONFIG_STORE_MEMORY)
-		finding_warning(
-		    f, &place, "does nothing: counts in memory: take no trip");
-}
-
 static void
 check_align(struct load *l, size_t at)
 {
@@ -405,7 +367,6 @@ load_limits(struct load *l)
 		check_algorithm(l, at);
 		check_align(l, at);
 		check_outage(l, at);
-		check_lease(l, at);
 	}
 	check_sums_of_rates(l);
 }

@@ -221,3 +221,21 @@ cost_most(const struct cost *cost)
 			most = cost->pattern[i].units;
 	return most;
 }
+
+int64_t
+cost_least(const struct cost *cost)
+{
+	int64_t least = INT64_MAX;
+
+	if (cost->kind == COST_FIXED)
+		return cost->units > 0 ? cost->units : 1;
+	for (size_t i = 0; cost->kind == COST_PATTERNS && i < cost->n; i++) {
+		const struct cost_pattern *p = &cost->pattern[i];
+
+		if (p->units > 0 && p->units < least)
+			least = p->units;
+		if (p->method.len == 0 && is_of_all_paths(p->glob))
+			return least < INT64_MAX ? least : 1;
+	}
+	return 1;
+}

@@ -61,5 +61,7 @@ int64_t cost_of_some(
     const struct cost *cost, struct str method, struct str path);
 /* The most that a request can be asked for before its response. */
 int64_t cost_most(const struct cost *cost);
+/* The least that one takes that is not free; 1 where all are. */
+int64_t cost_least(const struct cost *cost);
 
 #endif

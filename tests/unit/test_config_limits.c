@@ -297,7 +297,10 @@ test_outages(void **state)
 }
 
 #define REDIS "[store]\naddress = unix:/run/redis.sock\n" BACKEND
-#define L     REDIS "[limit a]\nrate = 10/1m\nlease = 16\n"
+#define LEAVES_NONE(cost)                                               \
+	"t.ini:7: [limit a] lease: does nothing: a request takes " cost \
+	" itself, so none are left for the next\n"
+#define L REDIS "[limit a]\nrate = 10/1m\nlease = 16\n"
 
 static void
 test_leases(void **state)
@@ -332,6 +335,19 @@ test_leases(void **state)
 		{ L "cost = response:X-Cost\n",
 		    "t.ini:7: [limit a] lease: needs a cost that is known "
 		    "before the response\n" },
+		{ REDIS "[limit a]\nrate = 10/1m\nlease = 1\n",
+		    LEAVES_NONE("1") },
+		{ REDIS "[limit a]\nrate = 20/1m\nlease = 5\ncost = 5\n",
+		    LEAVES_NONE("5") },
+		{ REDIS "[limit a]\nrate = 20/1m\nlease = 6\ncost = 5\n", "" },
+		{ REDIS "[limit a]\nrate = 20/1m\nlease = 5\n"
+			"cost = /a=0, /b=9, *=5\n",
+		    LEAVES_NONE("5") },
+		{ REDIS "[limit a]\nrate = 20/1m\nlease = 5\n"
+			"cost = /b=9, POST *=5\n",
+		    "" },
+		{ REDIS "[limit a]\nrate = 20/1m\nlease = auto\ncost = 5\n",
+		    "" },
 		{ L "scope = local\n",
 		    "t.ini:7: [limit a] lease: belongs to scope = shared: a "
 		    "count in this process takes no trip\n" },

@@ -132,12 +132,14 @@ test_single(void **state)
 	assert_int_equal(cost_of(&cost, STR("GET"), STR("/")), 17);
 	assert_int_equal(cost_of_some(&cost, STR("GET"), STR("/")), 0);
 	assert_int_equal(cost_most(&cost), 17);
+	assert_int_equal(cost_least(&cost), 17);
 	assert_true(cost_parse_single(STR("response:X-Cost"), &cost, &err));
 	assert_int_equal(cost.kind, COST_RESPONSE);
 	assert_true(str_eq(cost.header, STR("X-Cost")));
 	/* What is held until the response says more. */
 	assert_int_equal(cost_of(&cost, STR("GET"), STR("/")), 1);
 	assert_int_equal(cost_most(&cost), 1);
+	assert_int_equal(cost_least(&cost), 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		cost.units = 5;
 		assert_false(cost_parse_single(str_of(bad[i]), &cost, &err));
@@ -182,6 +184,41 @@ test_first_match(void **state)
 				     str_of(table[i].path)),
 		    table[i].units);
 	assert_int_equal(cost_most(&cost), 50);
+}
+
+static void
+test_least(void **state)
+{
+	static const struct {
+		const char *items;
+		int64_t least;
+	} table[] = {
+		{ "/a=5,*=7", 5 },
+		{ "/a=7,*=5", 5 },
+		{ "/a=7,/*=5", 5 },
+		/* What no pattern matches costs 1. */
+		{ "/a=7", 1 },
+		{ "/a=7,POST *=5", 1 },
+		/* What is free is not counted, so it is not the least. */
+		{ "/a=0,*=7", 7 },
+		{ "/a=7,*=0", 7 },
+		{ "/a=0,*=0", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct cost_pattern pattern[4];
+		struct cost cost = { COST_PATTERNS, .pattern = pattern };
+		struct str rest = str_of(table[i].items);
+		struct err err;
+
+		while (rest.p != NULL)
+			assert_true(cost_parse_pattern(
+			    str_cut(&rest, ','), &pattern[cost.n++], &err));
+		if (cost_least(&cost) != table[i].least)
+			fail_msg("%s: %lld", table[i].items,
+			    (long long)cost_least(&cost));
+	}
 }
 
 static void
@@ -281,6 +318,7 @@ main(void)
 		cmocka_unit_test(test_single),
 		cmocka_unit_test(test_first_match),
 		cmocka_unit_test(test_some),
+		cmocka_unit_test(test_least),
 		cmocka_unit_test(test_covers),
 	};
 

@@ -318,7 +318,7 @@ test_one_answer_is_known_equally_long(void **state)
 		bool shortly;
 	} t[] = {
 		{ "rate = 1/2h\n" FIRST, false },
-		{ "rate = 1/2h\nlease = 1\n" FIRST, true },
+		{ "rate = 1/2h\nlease = 2\n" FIRST, true },
 		{ "rate = 1/2h\ncost = response:X-Cost\n" FIRST, true },
 		{ "rate = 1/2h\nalgorithm = leaky_bucket\n", true },
 		/* Another number is to be told soon. */
@@ -368,7 +368,7 @@ static void
 test_beside_one_that_is_not_known_for_long(void **state)
 {
 	static const char *const beside[] = {
-		"lease = 1\n" FIRST,
+		"lease = 2\n" FIRST,
 		"cost = response:X-Cost\n" FIRST,
 		"algorithm = leaky_bucket\n",
 	};
