@@ -51,6 +51,41 @@ check_size(struct load *l, size_t at)
 		    (long long)least);
 }
 
+/* Does every request that it matches have it counted in the store? */
+static bool
+asks_always(const struct config_limit *limit)
+{
+	for (size_t i = 0; i < limit->n_tiers; i++)
+		if (limit->tier[i].rates.kind == RATES_UNLIMITED)
+			return false;
+	return limit->scope == CONFIG_SCOPE_SHARED &&
+	    limit->rates.kind == RATES_LIST &&
+	    limit->missing_key != CONFIG_MISSING_SKIP;
+}
+
+/*
+ * A request leases only if all its shared limits do, those that are but
+ * observed too: their check takes a trip.
+ */
+static void
+check_beside(struct load *l, size_t at)
+{
+	struct place place = load_place(l->limit[at], "lease");
+
+	for (size_t i = 0; i < l->config->n_limits; i++) {
+		const struct config_limit *other = &l->config->limit[i];
+
+		if (other->lease > 0 || !asks_always(other) ||
+		    !load_is_wider(l->limit[i], l->limit[at]))
+			continue;
+		finding_warning(&l->findings, &place,
+		    "does nothing: %s applies to the same requests and has "
+		    "no lease, so each of them asks the store",
+		    l->limit[i]->place.section);
+		return;
+	}
+}
+
 void
 load_leases(struct load *l)
 {
@@ -59,5 +94,7 @@ load_leases(struct load *l)
 			continue;
 		check_kind(l, at);
 		check_size(l, at);
+		if (l->config->store.kind == CONFIG_STORE_REDIS)
+			check_beside(l, at);
 	}
 }

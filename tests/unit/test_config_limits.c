@@ -370,6 +370,42 @@ test_leases(void **state)
 		expect_reports(str_of(table[i].text), table[i].expected);
 }
 
+/* Of another limit that applies to the same requests, or to others. */
+static void
+test_beside_a_lease(void **state)
+{
+#define UNLEASED                                                              \
+	"t.ini:7: [limit a] lease: warning: does nothing: [limit b] applies " \
+	"to the same requests and has no lease, so each of them asks the "    \
+	"store\n"
+#define LOGIN "path = /login\n"
+#define B     "[limit b]\nrate = 20/1h\n"
+	static const struct row table[] = {
+		{ L B, UNLEASED },
+		{ L LOGIN B, UNLEASED },
+		{ L LOGIN B LOGIN, UNLEASED },
+		{ L B "mode = observe\n", UNLEASED },
+		{ L B "algorithm = sliding_log\n[limit c]\nrate = 30/1h\n",
+		    UNLEASED },
+		{ L B "key = param:A\nmissing_key = deny\n", UNLEASED },
+		{ L B "[tier t]\nwhen = client=::/0\nb = 30/1h\n", UNLEASED },
+
+		{ L B LOGIN, "" },
+		{ L LOGIN B "path = /search\n", "" },
+		{ L B "scope = local\n", "" },
+		{ L B "lease = 4\n", "" },
+		{ L B "lease = auto\n", "" },
+		{ L "[limit b]\nrate = unlimited\n", "" },
+		{ L "[limit b]\nrate = deny\n", "" },
+		{ L B "[tier t]\nwhen = client=::/0\nb = unlimited\n", "" },
+		{ L B "missing_key = skip\nkey = param:A\n", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++)
+		expect_reports(str_of(table[i].text), table[i].expected);
+}
+
 #define WHEN "when = client=10.0.0.0/8\n"
 
 static void
@@ -531,6 +567,7 @@ main(void)
 		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_outages),
 		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_beside_a_lease),
 		cmocka_unit_test(test_tiers),
 		cmocka_unit_test(test_when),
 		cmocka_unit_test(test_what_tiers_say),
