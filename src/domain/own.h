@@ -18,16 +18,9 @@
 /* False: keys of this limit can have none; err, if any, says why. */
 bool own_possible(const struct config_store *store,
     const struct config_limit *limit, struct err *err);
-/* Where the counts of a tag stand. p NULL: no memory. */
+/* Where the counts of a tag (own_key.h) stand. p NULL: no memory. */
 struct str own_name(const struct config_store *store,
     const struct config_limit *limit, const char *tag, struct arena *arena);
-/*
- * The tag (pure/key.h), of KEY_TAG_MAX bytes, of a key as a person writes it:
- * the value of its part, or of all, joined by `+`; addresses are cut as those
- * of requests are.
- */
-bool own_tag_of(const struct config *config, const struct config_limit *limit,
-    struct str key, struct arena *arena, char *tag, struct err *err);
 /* Is this a count for each rate, and none that could never be met? */
 bool own_counts_good(
     const struct config_limit *limit, struct str counts, struct err *err);

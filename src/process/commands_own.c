@@ -14,6 +14,7 @@
 #include "config/named.h"
 #include "domain/limit.h"
 #include "domain/own.h"
+#include "domain/own_key.h"
 #include "process/control_ask.h"
 #include "process/secret_value.h"
 #include "process/store_command.h"
@@ -179,9 +180,16 @@ with_key(struct target *t, const char *limit, struct str key,
 		err_set(&err, "there is no such limit");
 		return store_command_complain(1, limit, &err);
 	}
-	if (!own_tag_of(t->config, t->limit, key, &t->arena, t->tag, &err))
-		return refuse(t, &err);
-	return run(t, context);
+	switch (
+	    own_key_tag(t->config, t->limit, key, &t->arena, t->tag, &err)) {
+	case OWN_KEY_IS:
+		return run(t, context);
+	case OWN_KEY_WRONG:
+		return store_command_complain(EX_USAGE, limit, &err);
+	case OWN_KEY_FAILED:
+		break;
+	}
+	return store_command_complain(EX_SOFTWARE, limit, &err);
 }
 
 static int

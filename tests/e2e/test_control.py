@@ -273,7 +273,7 @@ def test_nobody_is_there(shared, redis, over):
     (("reset", "one"), 64, "takes a LIMIT and a KEY"),
     (("reset", "one", "k", "more"), 64, "unknown argument"),
     (("reset", "no-such", "k"), 1, "no such limit"),
-    (("reset", "one", ""), 1, "empty"),
+    (("reset", "one", ""), 64, "empty"),
 ], ids=str)
 def test_what_is_refused(over, arguments, code, said):
     got, text = over.run(*arguments)

@@ -151,7 +151,7 @@ def test_keys_of_several_parts(gateway, clean):
     good(gateway, "set", "pair", "k+/pair/x", "6")
     assert ask(gateway, uri="/pair/x").limit[:2] == (6, 5)
     assert ask(gateway, uri="/pair/y").limit[:2] == (2, 1)
-    assert "2 parts" in refused(gateway, "set", "pair", "k", "6")
+    assert "2 parts" in refused(gateway, "set", "pair", "k", "6", code=64)
 
 
 def test_a_secret_key_comes_by_standard_input(gateway, clean):
@@ -167,12 +167,42 @@ def test_a_secret_key_comes_by_standard_input(gateway, clean):
     (("set", "client", "192.0.2.1", "0"), "1 to 10^12"),
     (("set", "client", "192.0.2.1", "5,6"), "1 rate"),
     (("set", "two", "k", "5"), "2 rates"),
-    (("set", "two", "", "5,6"), "empty"),
 ], ids=str)
 def test_what_is_refused(gateway, redis, clean, arguments, said):
     """B34: 0 is no count; who is to have none has a tier that says deny."""
     assert said in refused(gateway, *arguments)
     assert redis.client().keys("*:own") == []
+
+
+@pytest.mark.parametrize("verb,more", [
+    ("set", ["5"]), ("unset", []), ("reset", [])])
+@pytest.mark.parametrize("limit,written,said", [
+    ("client", "", "empty"),
+    ("client", "192.0.2", "client: an IPv4 or IPv6 address"),
+    ("client", "192.0.2.0/24", "cut to /32"),
+    ("bucket", "hash:k", "32 digits"),
+    ("pair", "secret+a", "path: it begins with /"),
+], ids=str)
+def test_a_key_that_no_request_has(
+        gateway, redis, clean, verb, more, limit, written, said):
+    redis.client().set("sluice:{%s}:%s:own" % (written, limit), "7")
+    before = sorted(redis.client().keys())
+    text = refused(gateway, verb, limit, written, *more, code=64)
+    assert said in text and "secret" not in text
+    assert sorted(redis.client().keys()) == before
+
+
+def test_a_key_by_its_hash(gateway, redis, clean):
+    hashed = subprocess.run(
+        [*WRAPPER, BINARY, "hash", "-c", gateway.config_path, "hashed"],
+        capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+    good(gateway, "set", "two", hashed, "5,6")
+    assert ask(gateway, who="hashed").limit[:2] == (5, 4)
+    assert ask(gateway, who="other").limit[:2] == (2, 1)
+    good(gateway, "reset", "two", hashed)
+    assert ask(gateway, who="hashed").limit[:2] == (5, 4)
+    good(gateway, "unset", "two", hashed)
+    assert own_keys(redis) == []
 
 
 @pytest.mark.parametrize("arguments", [

@@ -83,7 +83,7 @@ def use_all(gateway, client):
     assert got == [200] * 4 + [429] * 2
     own_counts(gateway, "unset", "fixed", client)
     for limit in LIMITS:
-        own_counts(gateway, "reset", limit, client + "9")
+        own_counts(gateway, "reset", limit, "192.0.2.9")
     assert ask(gateway, client).status == 200
     assert not gateway.log.find(OUTAGE)
 
