@@ -1,8 +1,10 @@
 /*
  * worker: the threads that serve, started on demand.
  *
- * One waits at first. A worker that is about to wait for a peer (the store,
- * a backend) starts another if none waits in the epoll set, up to `max`.
+ * One waits at first. Few are on watch at a time: they wait for events, and
+ * serve what needs no waiting. One that is about to wait for a peer (the
+ * store, a backend) says so, and another takes its place, a new one if there
+ * are less than `max`.
  */
 #ifndef SLUICE_WORKER_H
 #define SLUICE_WORKER_H
