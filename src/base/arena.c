@@ -98,3 +98,23 @@ arena_copy(struct arena *a, struct str s)
 		memcpy(copy, s.p, s.len);
 	return (struct str){ copy, s.len };
 }
+
+struct str
+arena_join(struct arena *a, const struct str *part, size_t n)
+{
+	size_t len = 0;
+	size_t at = 0;
+	char *joined;
+
+	for (size_t i = 0; i < n; i++)
+		len += part[i].len;
+	joined = arena_alloc(a, len + 1);
+	if (joined == NULL)
+		return STR_NONE;
+	for (size_t i = 0; i < n; i++) {
+		if (part[i].len > 0)
+			memcpy(joined + at, part[i].p, part[i].len);
+		at += part[i].len;
+	}
+	return (struct str){ joined, len };
+}

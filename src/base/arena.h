@@ -26,5 +26,7 @@ void arena_reset(struct arena *a);
 void *arena_alloc(struct arena *a, size_t size);
 /* A copy of s, followed by a NUL that is not counted. p NULL: no memory. */
 struct str arena_copy(struct arena *a, struct str s);
+/* The n parts as one, likewise. */
+struct str arena_join(struct arena *a, const struct str *part, size_t n);
 
 #endif

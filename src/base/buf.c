@@ -73,16 +73,12 @@ buf_add_char(struct buf *b, char c)
 void
 buf_add_i64(struct buf *b, int64_t number)
 {
-	uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
-	char digits[20];
-	size_t at = sizeof(digits);
+	uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	char digits[STR_DIGITS_MAX];
 
-	do
-		digits[--at] = (char)('0' + left % 10);
-	while ((left /= 10) > 0);
 	if (number < 0)
-		digits[--at] = '-';
-	buf_add(b, digits + at, sizeof(digits) - at);
+		buf_add_char(b, '-');
+	buf_add_str(b, str_of_u64(size, digits));
 }
 
 /* What does not fit into the room there is, is written a second time. */

@@ -8,12 +8,6 @@ str_of(const char *text)
 	return (struct str){ text, text == NULL ? 0 : strlen(text) };
 }
 
-bool
-str_eq(struct str a, struct str b)
-{
-	return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
-}
-
 static char
 fold(char c)
 {
@@ -73,6 +67,17 @@ str_cut(struct str *rest, char separator)
 	rest->p = at + 1;
 	rest->len -= head.len + 1;
 	return head;
+}
+
+struct str
+str_of_u64(uint64_t number, char digits[STR_DIGITS_MAX])
+{
+	size_t at = STR_DIGITS_MAX;
+
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	return (struct str){ digits + at, STR_DIGITS_MAX - at };
 }
 
 bool

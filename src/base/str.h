@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct str {
 	const char *p;
@@ -24,7 +25,11 @@ struct str {
 #define STR_ARG(s) (int)(s).len, (s).p
 
 struct str str_of(const char *text);
-bool str_eq(struct str a, struct str b);
+static inline bool
+str_eq(struct str a, struct str b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
+}
 /* ASCII letters compare equal whatever their case. */
 bool str_eq_nocase(struct str a, struct str b);
 bool str_starts(struct str s, struct str prefix);
@@ -36,6 +41,9 @@ struct str str_trim(struct str s);
  * empty slice whose p is NULL (so a loop ends on rest->p == NULL).
  */
 struct str str_cut(struct str *rest, char separator);
+/* A number in decimal digits, which stand in `digits`. */
+#define STR_DIGITS_MAX 20
+struct str str_of_u64(uint64_t number, char digits[STR_DIGITS_MAX]);
 /* Decimal digits only, all of them, at least one; false when above max. */
 bool str_to_u64(struct str s, uint64_t max, uint64_t *value);
 

@@ -1,7 +1,5 @@
 #include "domain/forward.h"
 
-#include <stdio.h>
-
 static bool
 is_left_out(struct str name, bool measured)
 {
@@ -24,14 +22,12 @@ forward_params(const struct params *in, bool measured, uint64_t body_bytes,
     struct arena *arena, struct params *out)
 {
 	bool had_coding = params_count(in, STR("HTTP_TRANSFER_ENCODING")) > 0;
-	char digits[24];
+	char digits[STR_DIGITS_MAX];
 	struct str length;
-	int n = snprintf(
-	    digits, sizeof(digits), "%llu", (unsigned long long)body_bytes);
 
 	out->n = 0;
 	out->at = arena_alloc(arena, (in->n + 2) * sizeof(*out->at));
-	length = arena_copy(arena, (struct str){ digits, (size_t)n });
+	length = arena_copy(arena, str_of_u64(body_bytes, digits));
 	if (out->at == NULL || length.p == NULL)
 		return false;
 	/* Nothing came and nothing was announced: a request without body. */

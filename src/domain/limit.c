@@ -5,7 +5,6 @@
  */
 #include "domain/limit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -17,8 +16,6 @@
 #include "domain/tuple.h"
 #include "pure/form.h"
 #include "pure/key.h"
-
-#define NAME_MAX_BYTES 512
 
 static bool
 client_is_in(const struct config_cidrs *cidrs, const struct subject *s)
@@ -144,20 +141,21 @@ static struct str
 count_name(const struct config_limit *l, const struct rate *rate,
     const struct naming *naming, struct arena *arena)
 {
-	char name[NAME_MAX_BYTES];
-	int len = snprintf(name, sizeof(name), "%s:{%s}:%s:%s%c%lld",
-	    naming->prefix, naming->tag, l->name, naming->infix, letter(l),
-	    (long long)(rate->period_us / 1000));
+	uint64_t period_ms = (uint64_t)rate->period_us / 1000;
+	char digits[STR_DIGITS_MAX];
+	char kind = letter(l);
+	const struct str part[] = { str_of(naming->prefix), STR(":{"),
+		str_of(naming->tag), STR("}:"), str_of(l->name), STR(":"),
+		str_of(naming->infix), { &kind, 1 },
+		str_of_u64(period_ms, digits) };
 
-	if (len < 0 || (size_t)len >= sizeof(name))
-		return STR_NONE;
-	return arena_copy(arena, (struct str){ name, (size_t)len });
+	return arena_join(arena, part, sizeof(part) / sizeof(part[0]));
 }
 
 static bool
 make_check(const struct config_limit *l, const struct rate *rate,
-    const struct naming *naming, int64_t cost, struct arena *arena,
-    struct store_check *out)
+    const struct naming *naming, const struct key_hasher *hasher, int64_t cost,
+    struct arena *arena, struct store_check *out)
 {
 	int64_t period_ms = rate->period_us / 1000;
 	int64_t offset = 0;
@@ -165,7 +163,8 @@ make_check(const struct config_limit *l, const struct rate *rate,
 	out->key = count_name(l, rate, naming, arena);
 	if (out->key.p == NULL)
 		return false;
-	if (needs_offset(l) && !key_offset(out->key, period_ms, &offset))
+	if (needs_offset(l) &&
+	    !key_offset(hasher, out->key, period_ms, &offset))
 		return false;
 	out->check = (struct check){
 		.algorithm = (enum algorithm)l->algorithm,
@@ -312,8 +311,8 @@ prepare(const struct config_limit *limit, const struct rates *rates,
 		return LIMIT_FAILED;
 	cost = cost_of_request(limit, subject);
 	for (size_t i = 0; i < rates->n; i++)
-		if (!make_check(
-			limit, &rates->rate[i], &naming, cost, arena, &out[i]))
+		if (!make_check(limit, &rates->rate[i], &naming, store->hasher,
+			cost, arena, &out[i]))
 			return LIMIT_FAILED;
 	if (!name_own(limit, store, &naming, arena, out, rates->n))
 		return LIMIT_FAILED;

@@ -31,13 +31,10 @@ struct str
 own_name(const struct config_store *store, const struct config_limit *limit,
     const char *tag, struct arena *arena)
 {
-	char name[NAME_MAX_BYTES];
-	int len = snprintf(name, sizeof(name), "%s:{%s}:%s:own", store->prefix,
-	    tag, limit->name);
+	const struct str part[] = { str_of(store->prefix), STR(":{"),
+		str_of(tag), STR("}:"), str_of(limit->name), STR(":own") };
 
-	if (len < 0 || (size_t)len >= sizeof(name))
-		return STR_NONE;
-	return arena_copy(arena, (struct str){ name, (size_t)len });
+	return arena_join(arena, part, sizeof(part) / sizeof(part[0]));
 }
 
 /* What rate->burst becomes with another N. */

@@ -158,12 +158,13 @@ write_head(const struct response *r, struct buf *down)
 
 	buf_init(&text);
 	/* 200 and 302 that the backend left to us stay ours to say. */
-	buf_addf(&text, "Status: %d", head->status);
+	buf_add_str(&text, STR("Status: "));
+	buf_add_i64(&text, head->status);
 	if (head->reason.len > 0) {
 		buf_add_char(&text, ' ');
 		buf_add_str(&text, head->reason);
 	}
-	buf_addf(&text, "\r\n");
+	buf_add(&text, "\r\n", 2);
 	for (size_t i = 0; i < head->n_fields; i++) {
 		const struct cgi_field *f = &head->field[i];
 

@@ -129,15 +129,34 @@ address_cut(struct address *address, unsigned ipv4_prefix, unsigned ipv6_prefix)
 		    address, address->family == 4 ? ipv4_prefix : ipv6_prefix);
 }
 
+/* For each request: inet_ntop prints it by way of sprintf. */
+static size_t
+format_ipv4(const uint8_t bytes[4], char text[ADDRESS_TEXT_MAX])
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		char digits[STR_DIGITS_MAX];
+		struct str octet = str_of_u64(bytes[i], digits);
+
+		if (i > 0)
+			text[len++] = '.';
+		memcpy(text + len, octet.p, octet.len);
+		len += octet.len;
+	}
+	text[len] = '\0';
+	return len;
+}
+
 size_t
 address_format(const struct address *address, char text[ADDRESS_TEXT_MAX])
 {
-	int family = address->family == 4 ? AF_INET : AF_INET6;
-
 	text[0] = '\0';
 	if (address->family == 0)
 		return 0;
-	inet_ntop(family, address->bytes, text, ADDRESS_TEXT_MAX);
+	if (address->family == 4)
+		return format_ipv4(address->bytes, text);
+	inet_ntop(AF_INET6, address->bytes, text, ADDRESS_TEXT_MAX);
 	return strlen(text);
 }
 

@@ -1,7 +1,8 @@
 /*
- * The hasher keeps one EVP_MAC context with its key set, which nobody
- * changes afterwards; a tag is made in a copy of it, so threads share the
- * hasher without a lock.
+ * The hasher keeps contexts that have begun, one of them with its key set,
+ * which nobody changes afterwards; a tag is made in a copy, so threads share
+ * the hasher without a lock. (To find an algorithm by its name each time cost
+ * as much as the rest of it.)
  */
 #include "pure/key.h"
 
@@ -27,6 +28,7 @@
 
 struct key_hasher {
 	EVP_MAC_CTX *keyed;
+	EVP_MD_CTX *plain; /* SHA-256 that has begun */
 };
 
 static const struct {
@@ -293,16 +295,30 @@ new_keyed(struct str secret)
 	return ctx;
 }
 
+static EVP_MD_CTX *
+new_plain(void)
+{
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+	if (ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) != 1) {
+		EVP_MD_CTX_free(ctx);
+		return NULL;
+	}
+	return ctx;
+}
+
 struct key_hasher *
 key_hasher_new(struct str secret, struct err *err)
 {
 	struct key_hasher *h = calloc(1, sizeof(*h));
 
-	if (h != NULL)
+	if (h != NULL) {
 		h->keyed = new_keyed(secret.len > 0 ? secret : PUBLIC_SECRET);
-	if (h == NULL || h->keyed == NULL) {
-		free(h);
-		err_set(err, "libcrypto can not start HMAC-SHA-256");
+		h->plain = new_plain();
+	}
+	if (h == NULL || h->keyed == NULL || h->plain == NULL) {
+		key_hasher_free(h);
+		err_set(err, "libcrypto can not start SHA-256");
 		return NULL;
 	}
 	return h;
@@ -314,6 +330,7 @@ key_hasher_free(struct key_hasher *h)
 	if (h == NULL)
 		return;
 	EVP_MAC_CTX_free(h->keyed);
+	EVP_MD_CTX_free(h->plain);
 	free(h);
 }
 
@@ -398,15 +415,28 @@ key_tuple_tag(const struct key_hasher *h, const struct key_tuple *t,
 	return TAG_DIGITS;
 }
 
+static bool
+hash_name(
+    const struct key_hasher *h, struct str name, uint8_t digest[DIGEST_BYTES])
+{
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	bool hashed = ctx != NULL && EVP_MD_CTX_copy_ex(ctx, h->plain) == 1 &&
+	    EVP_DigestUpdate(ctx, name.len > 0 ? name.p : "", name.len) == 1 &&
+	    EVP_DigestFinal_ex(ctx, digest, NULL) == 1;
+
+	EVP_MD_CTX_free(ctx);
+	return hashed;
+}
+
 bool
-key_offset(struct str name, int64_t period, int64_t *offset)
+key_offset(const struct key_hasher *h, struct str name, int64_t period,
+    int64_t *offset)
 {
 	uint8_t digest[DIGEST_BYTES];
 	uint64_t first = 0;
 
 	assert(period > 0);
-	if (EVP_Digest(name.len > 0 ? name.p : "", name.len, digest, NULL,
-		EVP_sha256(), NULL) != 1)
+	if (!hash_name(h, name, digest))
 		return false;
 	for (size_t i = 0; i < OFFSET_BYTES; i++)
 		first = first << 8 | digest[i];

@@ -112,6 +112,7 @@ size_t key_tuple_tag(const struct key_hasher *h, const struct key_tuple *t,
  * The offset of a key's window (`align = spread`): the first 8 bytes, big
  * endian, of SHA-256 of the key's whole name, mod period.
  */
-bool key_offset(struct str name, int64_t period, int64_t *offset);
+bool key_offset(const struct key_hasher *h, struct str name, int64_t period,
+    int64_t *offset);
 
 #endif

@@ -1,10 +1,24 @@
 #include "pure/params.h"
 
+#include <string.h>
+
+/* Most names differ in length or in their last letter. */
+static bool
+has_name(const struct param *p, struct str name)
+{
+	size_t n = name.len;
+
+	return p->name.len == n &&
+	    (n == 0 ||
+		(p->name.p[n - 1] == name.p[n - 1] &&
+		    memcmp(p->name.p, name.p, n) == 0));
+}
+
 struct str
 params_get(const struct params *params, struct str name)
 {
 	for (size_t i = 0; i < params->n; i++)
-		if (str_eq(params->at[i].name, name))
+		if (has_name(&params->at[i], name))
 			return params->at[i].value;
 	return STR_NONE;
 }
@@ -15,7 +29,7 @@ params_count(const struct params *params, struct str name)
 	size_t count = 0;
 
 	for (size_t i = 0; i < params->n; i++)
-		if (str_eq(params->at[i].name, name))
+		if (has_name(&params->at[i], name))
 			count++;
 	return count;
 }
@@ -26,7 +40,7 @@ params_disagree(const struct params *params, struct str name)
 	struct str first = params_get(params, name);
 
 	for (size_t i = 0; i < params->n; i++)
-		if (str_eq(params->at[i].name, name) &&
+		if (has_name(&params->at[i], name) &&
 		    !str_eq(params->at[i].value, first))
 			return true;
 	return false;

@@ -83,11 +83,19 @@ reply_reason(int status)
 static void
 add_text(struct buf *out, const struct reply *reply, int64_t seconds)
 {
-	buf_addf(out, "%d %s\n", reply->status, reply_reason(reply->status));
-	if (reply->message != NULL)
-		buf_addf(out, "%s\n", reply->message);
-	if (reply->has_retry)
-		buf_addf(out, "Try again in %" PRId64 " s.\n", seconds);
+	buf_add_i64(out, reply->status);
+	buf_add_char(out, ' ');
+	buf_add_str(out, str_of(reply_reason(reply->status)));
+	buf_add_char(out, '\n');
+	if (reply->message != NULL) {
+		buf_add_str(out, str_of(reply->message));
+		buf_add_char(out, '\n');
+	}
+	if (reply->has_retry) {
+		buf_add_str(out, STR("Try again in "));
+		buf_add_i64(out, seconds);
+		buf_add_str(out, STR(" s.\n"));
+	}
 }
 
 static void
@@ -223,12 +231,12 @@ add_retry(struct buf *out, const struct reply *reply, int64_t seconds)
 {
 	if (!reply->has_retry)
 		return;
-	buf_addf(out, "Retry-After: ");
+	buf_add_str(out, STR("Retry-After: "));
 	if (reply->style->retry_after == REPLY_RETRY_DATE)
 		add_retry_date(out, reply, seconds);
 	else
-		buf_addf(out, "%" PRId64, seconds);
-	buf_addf(out, "\r\n");
+		buf_add_i64(out, seconds);
+	buf_add(out, "\r\n", 2);
 }
 
 static bool
@@ -296,12 +304,20 @@ add_head(struct buf *out, const struct reply *reply, enum accept_type type,
 {
 	const struct reply_style *style = reply->style;
 
-	buf_addf(out, "Status: %d %s\r\nContent-Type: %s\r\n", reply->status,
-	    reply_reason(reply->status), content_type(reply, type));
-	if (!reply->without_body)
-		buf_addf(out, "Content-Length: %zu\r\n", body_bytes);
-	buf_addf(out, "Cache-Control: no-store\r\nVary: Accept%s\r\n",
-	    style->n_origins > 0 && !is_for_all(style) ? ", Origin" : "");
+	buf_add_str(out, STR("Status: "));
+	buf_add_i64(out, reply->status);
+	buf_add_char(out, ' ');
+	buf_add_str(out, str_of(reply_reason(reply->status)));
+	buf_add_str(out, STR("\r\nContent-Type: "));
+	buf_add_str(out, str_of(content_type(reply, type)));
+	if (!reply->without_body) {
+		buf_add_str(out, STR("\r\nContent-Length: "));
+		buf_add_i64(out, (int64_t)body_bytes);
+	}
+	buf_add_str(out, STR("\r\nCache-Control: no-store\r\nVary: Accept"));
+	if (style->n_origins > 0 && !is_for_all(style))
+		buf_add_str(out, STR(", Origin"));
+	buf_add(out, "\r\n", 2);
 	add_retry(out, reply, seconds);
 	if (reply->tells_numbers && reply->numbers != NULL)
 		numbers_write(out, reply->numbers, &style->numbers);
@@ -330,7 +346,7 @@ void
 reply_write_pass(struct buf *out, const struct numbers *numbers,
     const struct numbers_style *style)
 {
-	buf_addf(out, "Status: 200 OK\r\n");
+	buf_add_str(out, STR("Status: 200 OK\r\n"));
 	if (numbers != NULL)
 		numbers_write_variables(out, numbers, style);
 	buf_add(out, "\r\n", 2);

@@ -120,6 +120,26 @@ test_copy(void **state)
 	arena_release(&a);
 }
 
+static void
+test_join(void **state)
+{
+	const struct str part[] = { STR("a"), STR_NONE, { "b\0c", 3 }, STR(""),
+		STR("d") };
+	struct arena a;
+	struct str joined;
+
+	(void)state;
+	arena_init(&a);
+	joined = arena_join(&a, part, 5);
+	assert_int_equal(joined.len, 5);
+	assert_memory_equal(joined.p, "ab\0cd", 6);
+	joined = arena_join(&a, part, 0);
+	assert_int_equal(joined.len, 0);
+	assert_non_null(joined.p);
+	assert_int_equal(joined.p[0], 0);
+	arena_release(&a);
+}
+
 int
 main(void)
 {
@@ -129,6 +149,7 @@ main(void)
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_join),
 	};
 
 	return cmocka_run_group_tests_name("arena", tests, NULL, NULL);

@@ -453,14 +453,19 @@ test_offset(void **state)
 		{ { "abc", 3 }, 1, 0 },
 	};
 
+	struct err err;
+	struct key_hasher *h = key_hasher_new(STR_NONE, &err);
+
 	(void)state;
+	assert_non_null(h);
 	for (size_t i = 0; i < COUNT(table); i++) {
 		int64_t offset = -1;
 
 		assert_true(
-		    key_offset(table[i].name, table[i].period, &offset));
+		    key_offset(h, table[i].name, table[i].period, &offset));
 		assert_int_equal(offset, table[i].offset);
 	}
+	key_hasher_free(h);
 }
 
 #define THREADS 8

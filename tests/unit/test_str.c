@@ -1,7 +1,9 @@
 #include "base/str.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +198,29 @@ test_to_u64_at_each_limit(void **state)
 	}
 }
 
+/* As printf says it. */
+static void
+test_of_u64(void **state)
+{
+	uint64_t number = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 200; i++) {
+		char digits[STR_DIGITS_MAX];
+		char expected[32];
+		struct str text = str_of_u64(number, digits);
+		int len =
+		    snprintf(expected, sizeof(expected), "%" PRIu64, number);
+
+		assert_int_equal(text.len, len);
+		assert_memory_equal(text.p, expected, text.len);
+		number = number < 100         ? number + 1
+		    : number > UINT64_MAX / 3 ? UINT64_MAX
+					      : number * 3;
+	}
+	assert_true(number == UINT64_MAX);
+}
+
 int
 main(void)
 {
@@ -207,6 +232,7 @@ main(void)
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_to_u64),
 		cmocka_unit_test(test_to_u64_at_each_limit),
+		cmocka_unit_test(test_of_u64),
 	};
 
 	return cmocka_run_group_tests_name("str", tests, NULL, NULL);
