@@ -201,24 +201,30 @@ net_set_nonblocking(int fd)
 }
 
 int
-net_accept(int listener, int64_t send_timeout_us)
+net_accept(int listener)
 {
 	struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
 	socklen_t len = sizeof(peer);
-	struct timeval timeout = {
-		.tv_sec = send_timeout_us / 1000000,
-		.tv_usec = send_timeout_us % 1000000,
-	};
 	int on = 1;
 	int fd =
 	    accept4(listener, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (peer.ss_family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return fd;
+}
+
+void
+net_set_send_timeout(int fd, int64_t timeout_us)
+{
+	struct timeval timeout = {
+		.tv_sec = timeout_us / 1000000,
+		.tv_usec = timeout_us % 1000000,
+	};
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 }
 
 bool

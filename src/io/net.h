@@ -45,10 +45,12 @@ void net_unlink_own(const char *path, dev_t device, ino_t inode);
 bool net_is_listening(int fd);
 void net_set_nonblocking(int fd);
 /*
- * Takes one connection: blocking, with a send timeout for small writes, no
- * delay on TCP. -1: none waiting or an error (errno).
+ * Takes one connection: blocking, no delay on TCP. -1: none waiting or an
+ * error (errno).
  */
-int net_accept(int listener, int64_t send_timeout_us);
+int net_accept(int listener);
+/* How long a blocking write may wait. */
+void net_set_send_timeout(int fd, int64_t timeout_us);
 /* The user id of the process at the other end of a unix socket. */
 bool net_peer_uid(int fd, uid_t *uid);
 

@@ -53,7 +53,7 @@ end_peer(struct peer *p)
 static void
 take_peer(struct control *c, struct peer *p)
 {
-	int fd = net_accept(c->fd, CONTROL_PATIENCE_US);
+	int fd = net_accept(c->fd);
 	int64_t now_us = clock_mono_us();
 
 	if (fd < 0) {

@@ -16,9 +16,6 @@
 #include "base/log.h"
 #include "io/net.h"
 
-/* A small answer to a peer that does not read waits no longer than this. */
-#define SEND_TIMEOUT_US 1000000
-
 /*
  * One worker is woken for a connection, and re-arms before it serves it.
  * Left level-triggered, a connection woke seven workers for nothing.
@@ -357,7 +354,7 @@ listeners_accept(struct listeners *l, size_t tag)
 		disarm(l);
 		return NULL;
 	}
-	fd = net_accept(l->at[tag].fd, SEND_TIMEOUT_US);
+	fd = net_accept(l->at[tag].fd);
 	if (fd < 0 && is_want_of(errno)) {
 		counter_add(COUNTER_accept_failures, 1);
 		disarm(l);

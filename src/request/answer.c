@@ -32,6 +32,7 @@ send_text(struct connection *c, struct front *front, const struct buf *text)
 {
 	if (c->guard.served && !connection_is_writable(c))
 		return false;
+	connection_bound_writes(c);
 	return !text->failed && front_answer(front, &c->fd, buf_str(text));
 }
 

@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "io/net.h"
+
+/* A small answer to a peer that does not read waits no longer than this. */
+#define SEND_TIMEOUT_US 1000000
 
 struct connection *
 connection_open(struct lot *lot, int fd, uint64_t max_head)
@@ -17,6 +21,7 @@ connection_open(struct lot *lot, int fd, uint64_t max_head)
 		return NULL;
 	c->fd = fd;
 	c->in_epoll = false;
+	c->is_bounded = false;
 	buf_init(&c->in);
 	guard_init(&c->guard, max_head);
 	c->request = NULL;
@@ -184,6 +189,14 @@ connection_send(struct connection *c, const void *bytes, size_t len)
 		n = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)len;
+}
+
+void
+connection_bound_writes(struct connection *c)
+{
+	if (!c->is_bounded)
+		net_set_send_timeout(c->fd, SEND_TIMEOUT_US);
+	c->is_bounded = true;
 }
 
 bool

@@ -65,6 +65,8 @@ enum connection_read {
 enum connection_read connection_read(struct connection *c, size_t most);
 /* Sends small things at once; false: gone, or it does not read. */
 bool connection_send(struct connection *c, const void *bytes, size_t len);
+/* Blocking writes to it (libfcgi's) end after a second from now on. */
+void connection_bound_writes(struct connection *c);
 /* Will a small write go through without waiting? */
 bool connection_is_writable(const struct connection *c);
 

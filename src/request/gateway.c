@@ -81,9 +81,13 @@ static enum next
 take_body(struct gateway *g, struct connection *c)
 {
 	struct request *r = c->request;
-	enum body_verdict body = intake_body(c);
+	enum body_verdict body;
 	enum next next;
 
+	/* A file is written, and a disk may keep us waiting. */
+	if (!body_may_be_text(&r->body, request_gateway(r)))
+		gateway_about_to_block(g);
+	body = intake_body(c);
 	if (is_answered(g, c, body, &next))
 		return next;
 	if (body == BODY_WHOLE)

@@ -22,6 +22,8 @@ enum next gateway_park(struct gateway *g, struct connection *c,
 enum next gateway_await_head(struct gateway *g, struct connection *c);
 /* Throws away what came. */
 enum next gateway_drain(struct gateway *g, struct connection *c);
+/* This worker is about to wait for somebody; another goes on watch for it. */
+void gateway_about_to_block(struct gateway *g);
 /* Whatever decides a request, or ends it, may wait for the store. */
 void gateway_about_to_ask(struct gateway *g);
 

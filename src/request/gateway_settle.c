@@ -15,10 +15,16 @@
 #define DRAIN_TIMEOUT_US 30000000
 
 void
+gateway_about_to_block(struct gateway *g)
+{
+	g->about_to_block(g->about_to_block_context);
+}
+
+void
 gateway_about_to_ask(struct gateway *g)
 {
 	if (g->stores.shared != NULL && g->stores.shared->may_block)
-		g->about_to_block(g->about_to_block_context);
+		gateway_about_to_block(g);
 }
 
 enum next

@@ -35,7 +35,7 @@ gateway_serve_waiters(struct gateway *g)
 
 		if (c != NULL) {
 			bulkhead_forget(g->bulkhead, &c->request->waiter);
-			g->about_to_block(g->about_to_block_context);
+			gateway_about_to_block(g);
 			/* Where a reload made much room, another helps. */
 			if (bulkhead_can_admit(g->bulkhead))
 				lot_kick(g->lot);
@@ -112,7 +112,7 @@ relay_request(struct gateway *g, struct connection *c)
 	if (!inside && next != NEXT_PARKED)
 		return next;
 	if (inside) {
-		g->about_to_block(g->about_to_block_context);
+		gateway_about_to_block(g);
 		gate = c->request->gate;
 		gateway_settle(g, c, relay_run(c, g->stop));
 		bulkhead_leave(g->bulkhead, gate);

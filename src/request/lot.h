@@ -41,6 +41,7 @@ struct connection {
 	enum parked parked;
 	int64_t deadline_us; /* clock_mono_us; INT64_MAX: none */
 	bool in_epoll;
+	bool is_bounded; /* a blocking write to it has a timeout */
 
 	/* Under the lot's lock while parked. */
 	struct connection *next;
