@@ -13,11 +13,11 @@ from harness.gateway import BINARY, ROOT
 os.environ["SLUICE"] = BINARY
 sys.path.insert(0, os.path.join(ROOT, "tests/bench"))
 
-from rows import ROWS  # noqa: E402
+from rows import GROUPS, ROWS  # noqa: E402
 
 with open(os.path.join(ROOT, "doc/scaling.md"), encoding="utf-8") as f:
-    PLAYED = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", f.read(),
-                        re.DOTALL)
+    TEXT = f.read()
+PLAYED = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", TEXT, re.DOTALL)
 
 
 def run(*argv):
@@ -28,6 +28,15 @@ def run(*argv):
 def test_both_commands_are_there():
     assert [command.split()[0] for command, _ in PLAYED] == [
         "tests/bench/scaling", "tests/bench/simulate"]
+
+
+def test_the_groups_and_rows_it_names_are_there():
+    groups = re.findall(r"GROUPS=\"?([a-z0-9 ]+?)[`\"]", TEXT.replace("\n", " "))
+    assert groups == ["lighttpd store", "lighttpd", "store", "commands"]
+    assert set(" ".join(groups).split()) <= set(GROUPS)
+    for row in "32 in a call", "one in a call", "/ straight":
+        assert "`%s`" % row in TEXT.replace("\n", " ")
+        assert [r for r in ROWS if row in r.name]
 
 
 @pytest.mark.parametrize("command, shown", PLAYED)
