@@ -1,6 +1,7 @@
-"""What the bench tells: the groups that are measured, and a row for each
-figure with what it has to be."""
+"""What the bench tells: a row for each figure with what it has to be, and how
+the groups of rows are measured, which follows from the rows."""
 
+import operator
 from typing import NamedTuple, Optional
 
 import of_process
@@ -8,34 +9,12 @@ import of_store
 from throughput import Half, Saturated, busy
 from ways import THREADS
 
-# Group -> how it is measured, in the order of the run.
-GROUPS = {
-    "lighttpd": Saturated(
-        "lighttpd", "lighttpd, exact", "lighttpd, lease 16",
-        "lighttpd, lease auto", "lighttpd, memory", "lighttpd, refused",
-        "lighttpd, refused by Redis", "lighttpd, refused by memory"),
-    "nginx": Saturated(
-        "nginx", "nginx, exact", "nginx, lease 16", "nginx, lease auto",
-        "nginx, memory", "nginx + Lua", "nginx, refused",
-        "nginx, refused by memory", "nginx + Lua, refused",
-        "nginx limit_req, refused", "HAProxy, refused"),
-    "php": Saturated(
-        "php", "php limiter", "php, exact", "php, lease auto",
-        "php limiter, refused", "php, refused", "php, refused by memory"),
-    "threads": Saturated(
-        "lighttpd", *("lighttpd, threads %d" % n for n in THREADS)),
-    "store": of_store.calls_a_second,
-    "commands": of_store.commands,
-    "p99": Half("lighttpd", "nginx"),
-    "outage": of_store.outage,
-    "busy": busy,
-    "idle": of_process.idle,
-    "start": of_process.start_up,
-    "cgi": of_process.cgi,
-    "carry": of_process.carry,
-}
-
 RATE, RATIO = "requests/s", "ratio"
+# Unit -> digits behind the point; None: whole numbers.
+UNITS = {RATE: None, "checks/s": None, "answers": None, RATIO: 3, "ms": 3,
+         "MB": 1, "commands": 3}
+HOLDS = {">=": operator.ge, "<=": operator.le, "<": operator.lt}
+HALF = ("lighttpd", "nginx")  # measured at half of what saturates them
 
 
 class Row(NamedTuple):
@@ -44,6 +23,17 @@ class Row(NamedTuple):
     figure: object  # a figure's name, or two: the first over the second
     unit: str
     target: Optional[tuple] = None  # (">=", 0.55)
+
+    def figures(self):
+        """Their names; of a ratio that which the other is held against comes
+        first."""
+        return self.figure[::-1] if isinstance(self.figure, tuple) else (
+            self.figure,)
+
+    def holds(self, value):
+        """None: whatever it is."""
+        return HOLDS[self.target[0]](value, self.target[1]) \
+            if self.target else None
 
 
 def straight(web, name, way, *target):
@@ -124,7 +114,7 @@ ROWS = [
     Row("commands", "store commands per refused request, without",
         "refused by Redis", "commands"),
 
-    *(row for web in ("lighttpd", "nginx") for row in (
+    *(row for web in HALF for row in (
         Row("p99", web + " straight: p99 at half of saturation",
             web + " p99", "ms"),
         Row("p99", web + ": exact: p99 at half of saturation",
@@ -148,3 +138,27 @@ ROWS = [
     Row("carry", "1 GB down, byte-exact: memory grows by", "download", "MB",
         ("<", 8)),
 ]
+
+
+def saturated(group):
+    """All ways that the group's rows name, in their order."""
+    return Saturated(*dict.fromkeys(
+        name for row in ROWS if row.group == group for name in row.figures()))
+
+
+# Group -> how it is measured, in the order of the run.
+GROUPS = {
+    "lighttpd": saturated("lighttpd"),
+    "nginx": saturated("nginx"),
+    "php": saturated("php"),
+    "threads": saturated("threads"),
+    "store": of_store.calls_a_second,
+    "commands": of_store.commands,
+    "p99": Half(*HALF),
+    "outage": of_store.outage,
+    "busy": busy,
+    "idle": of_process.idle,
+    "start": of_process.start_up,
+    "cgi": of_process.cgi,
+    "carry": of_process.carry,
+}

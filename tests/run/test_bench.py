@@ -15,7 +15,7 @@ sys.path.insert(0, BENCH)
 os.environ["SLUICE"] = BINARY
 
 from figures import Figures  # noqa: E402
-from rows import GROUPS, ROWS  # noqa: E402
+from rows import GROUPS, HOLDS, ROWS, UNITS, Row  # noqa: E402
 from stand import Missing  # noqa: E402
 from throughput import Saturated  # noqa: E402
 from ways import GATEWAYS, WAYS, must_know  # noqa: E402
@@ -71,15 +71,35 @@ def test_what_fails_is_why_a_figure_is_missing():
         figures.of("c")
 
 
-def test_every_row_is_of_a_way_that_its_group_measures():
-    for row in ROWS:
-        group = GROUPS[row.group]
+def test_every_row_says_all_of_itself():
+    assert {row.group for row in ROWS} == set(GROUPS)
+    assert len({row.name for row in ROWS}) == len(ROWS)
+    assert {row.unit for row in ROWS} == set(UNITS)
+    assert {row.target[0] for row in ROWS if row.target} == set(HOLDS)
+
+
+def test_every_way_is_measured_for_a_row():
+    measured = {"busy php", "lighttpd, unlimited"}  # busy, outage
+    for group in GROUPS.values():
         if isinstance(group, Saturated):
-            figures = row.figure if isinstance(row.figure, tuple) else \
-                (row.figure,)
-            assert set(figures) <= set(group.ways)
+            measured.update(group.ways)
+    assert measured == set(WAYS)
     for way in WAYS.values():
         assert not way.gateway or way.gateway in GATEWAYS
+
+
+def test_what_the_others_are_held_against_is_measured_first():
+    for group in "lighttpd", "nginx", "php", "threads":
+        rows = [row for row in ROWS if row.group == group]
+        assert GROUPS[group].ways[0] == rows[0].figures()[0]
+
+
+@pytest.mark.parametrize("target, holds", [
+    (None, [None, None, None]), ((">=", 2), [False, True, True]),
+    (("<=", 2), [True, True, False]), (("<", 2), [True, False, False])])
+def test_whether_a_target_is_met(target, holds):
+    row = Row("store", "a", "a", "ms", target)
+    assert [row.holds(value) for value in (1, 2, 3)] == holds
 
 
 def test_what_the_binary_does_not_know_is_said():

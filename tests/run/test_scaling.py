@@ -31,11 +31,12 @@ def test_both_commands_are_there():
 
 
 def test_the_groups_and_rows_it_names_are_there():
-    groups = re.findall(r"GROUPS=\"?([a-z0-9 ]+?)[`\"]", TEXT.replace("\n", " "))
+    text = TEXT.replace("\n", " ")
+    groups = re.findall(r"GROUPS=\"?([a-z0-9 ]+?)[`\"]", text)
     assert groups == ["lighttpd store", "lighttpd", "store", "commands"]
     assert set(" ".join(groups).split()) <= set(GROUPS)
     for row in "32 in a call", "one in a call", "/ straight":
-        assert "`%s`" % row in TEXT.replace("\n", " ")
+        assert "`%s`" % row in text
         assert [r for r in ROWS if row in r.name]
 
 
