@@ -18,8 +18,8 @@
  * in the table meanwhile, and is that thread's alone. As many others as it may
  * suffice for wait for it, no longer than for the store, and then spend from
  * it; all else ask for their own cost alone. Who is refused then may be so by
- * what was taken at that moment, and looks once more. Nobody who is taking a
- * lease waits for another's.
+ * what was taken at that moment, and looks once more; he stays refused if the
+ * store is out then. Nobody who is taking a lease waits for another's.
  *
  * With `auto` what is taken follows from how fast the lease before was spent
  * (lease_size.h), so one stays in the table for a while when it is empty, and
@@ -33,6 +33,7 @@
 #include "domain/lease.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -317,6 +318,27 @@ unspend(struct leases *l, struct store *store, const struct store_question *q,
 	lease_own_settle(l, store, back, n);
 }
 
+/* What the store was asked for and has taken, and no lease has. */
+static void
+refund(struct leases *l, struct store *store, const struct store_question *q,
+    const struct store_answer *answer, const struct lease_unit *unit)
+{
+	UNINITIALIZED struct store_settlement back[STORE_CHECKS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->n; i++) {
+		const struct verdict *v = &answer->verdict[i];
+		int64_t cost = q->check[i].check.cost;
+
+		if (v->kind != VERDICT_ALLOWED || unit[i].id != 0 || cost == 0)
+			continue;
+		back[n] = (struct store_settlement){ q->check[i],
+			answer->taken_us, -cost };
+		back[n++].check.check.full_us = v->full_us;
+	}
+	lease_own_settle(l, store, back, n);
+}
+
 static bool
 is_refused(const struct store_answer *answer, size_t n)
 {
@@ -324,6 +346,15 @@ is_refused(const struct store_answer *answer, size_t n)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (answer->verdict[i].kind == VERDICT_REFUSED)
+			return true;
+	return false;
+}
+
+static bool
+lacks_answers(const struct store_answer *answer, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (answer->verdict[i].kind == VERDICT_ERROR)
 			return true;
 	return false;
 }
@@ -459,6 +490,32 @@ is_there_now(struct leases *l, const struct store_question *q,
 	return true;
 }
 
+/*
+ * Who was refused is not let pass because the store is out by now: then the
+ * refusal stands, and what was taken goes back.
+ */
+static void
+ask_again(struct leases *l, struct store *store, const struct store_question *q,
+    const int64_t *size, struct lease_patience *p, struct store_answer *answer,
+    struct lease_unit *unit)
+{
+	UNINITIALIZED struct store_answer again;
+	UNINITIALIZED struct lease_unit of[STORE_CHECKS_MAX];
+
+	p->waited_us += answer->wait_us;
+	spend_or_ask(l, store, q, size, p, &again, of);
+	if (!lacks_answers(&again, q->n)) {
+		*answer = again;
+		memcpy(unit, of, q->n * sizeof(*unit));
+		return;
+	}
+	answer->wait_us = again.wait_us;
+	if (is_refused(&again, q->n))
+		return;
+	unspend(l, store, q, &again, of);
+	refund(l, store, q, &again, of);
+}
+
 void
 lease_ask(struct leases *l, struct store *store, const struct store_question *q,
     const int64_t *size, struct store_answer *answer, struct lease_unit *unit)
@@ -466,9 +523,7 @@ lease_ask(struct leases *l, struct store *store, const struct store_question *q,
 	struct lease_patience p = { .until_us = clock_mono_us() + l->wait_us };
 
 	spend_or_ask(l, store, q, size, &p, answer, unit);
-	if (is_refused(answer, q->n) && is_there_now(l, q, answer, &p)) {
-		p.waited_us += answer->wait_us;
-		spend_or_ask(l, store, q, size, &p, answer, unit);
-	}
+	if (is_refused(answer, q->n) && is_there_now(l, q, answer, &p))
+		ask_again(l, store, q, size, &p, answer, unit);
 	answer->wait_us += p.waited_us;
 }

@@ -56,6 +56,8 @@ struct distant {
 	struct store *counts;
 	bool slow;
 	bool out;
+	unsigned out_at;    /* when asked for the so-manieth time; 0: never */
+	unsigned broken_at; /* then it has no answer for the first check */
 	_Atomic unsigned asked;
 	_Atomic unsigned settled; /* calls */
 	_Atomic int64_t taken_us; /* the last answer's */
@@ -75,17 +77,32 @@ pass_time(const struct distant *d)
 }
 
 static void
-distant_answer(
+answer_but_first(
     struct distant *d, const struct store_question *q, struct store_answer *a)
 {
-	if (d->out) {
+	struct store_question rest = { .check = q->check + 1, .n = q->n - 1 };
+
+	d->counts->ops->ask(d->counts, &rest, a);
+	for (size_t i = q->n - 1; i > 0; i--)
+		a->verdict[i] = a->verdict[i - 1];
+	a->verdict[0] = (struct verdict){ .kind = VERDICT_ERROR };
+}
+
+static void
+distant_answer(struct distant *d, unsigned asked,
+    const struct store_question *q, struct store_answer *a)
+{
+	if (d->out || asked == d->out_at) {
 		a->status = STORE_OUT;
 		a->reason = "out";
 		a->retry_us = 700000;
 		return;
 	}
 	pass_time(d);
-	d->counts->ops->ask(d->counts, q, a);
+	if (asked == d->broken_at)
+		answer_but_first(d, q, a);
+	else
+		d->counts->ops->ask(d->counts, q, a);
 	atomic_store(&d->taken_us, a->taken_us);
 	if (d->ending != NULL)
 		leases_return(d->ending, &d->store);
@@ -97,10 +114,11 @@ distant_ask(struct store *store, const struct store_question *q,
     struct store_answer *answer)
 {
 	struct distant *d = (struct distant *)store;
-	bool is_first = atomic_fetch_add(&d->asked, 1) == 0;
+	unsigned asked = atomic_fetch_add(&d->asked, 1) + 1;
+	bool is_first = asked == 1;
 
 	atomic_store(&d->until_us, q->until_us);
-	distant_answer(d, q, answer);
+	distant_answer(d, asked, q, answer);
 	if (!is_first)
 		atomic_fetch_add(&d->come, 1);
 	while (is_first && atomic_load(&d->come) < d->await)
@@ -1187,32 +1205,80 @@ test_all_pass_that_may(void **state)
 	}
 }
 
-/* It was asking for another key itself, so it did not wait for this one. */
-static void
-test_who_is_refused_looks_again(void **state)
+/*
+ * While another takes all there is of "narrow", one asks for it and for others
+ * that nobody has, so that it did not wait: is it refused in the end?
+ */
+static bool
+is_refused_beside(struct leases *l, const struct store_check *c, size_t n)
 {
-	struct leases *l = leases_new(NULL, WAIT_US);
-	struct miss m = { .leases = l, .check = check_of("narrow", SIZE) };
-	struct store_check c[2] = { check_of("wide", 100), m.check };
-	struct store_question q = { .check = c, .n = 2 };
-	int64_t sizes[2] = { SIZE, SIZE };
-	struct lease_unit unit[2];
+	struct miss m = { .leases = l, .check = c[n - 1] };
+	struct store_question q = { .check = c, .n = n };
+	int64_t sizes[4] = { SIZE, 1, SIZE, SIZE };
+	struct lease_unit unit[4];
 	struct store_answer a;
 
-	(void)state;
 	distant.await = 2;
 	miss_begin(&m, 1);
 	while (atomic_load(&distant.taken_us) == 0)
 		sched_yield();
+	sizes[n - 1] = SIZE;
 	lease_ask(l, &distant.store, &q, sizes, &a, unit);
 	miss_end(&m, 1);
 	assert_int_equal(m.passed, 1);
-	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
-	assert_int_equal(a.verdict[1].kind, VERDICT_ALLOWED);
 	assert_int_equal(distant.asked, 3);
+	assert_int_equal(a.status, STORE_ANSWERED);
+	for (size_t i = 0; i < n - 1; i++)
+		assert_int_equal(a.verdict[i].kind, VERDICT_ALLOWED);
 	leases_return(l, &distant.store);
+	return a.verdict[n - 1].kind == VERDICT_REFUSED;
+}
+
+static void
+test_who_is_refused_looks_again(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	struct store_check c[2] = { check_of("wide", 100),
+		check_of("narrow", SIZE) };
+
+	(void)state;
+	assert_false(is_refused_beside(l, c, 2));
 	assert_int_equal(left_of(c[0]), 99);
 	assert_int_equal(left_of(c[1]), SIZE - 2);
+	leases_free(l);
+}
+
+/* It is no outage that lets it pass: the store has refused it before. */
+static void
+test_who_looks_again_during_an_outage(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	struct store_check c[2] = { check_of("wide", 100),
+		check_of("narrow", SIZE) };
+
+	(void)state;
+	distant.out_at = 3;
+	assert_true(is_refused_beside(l, c, 2));
+	assert_int_equal(left_of(c[0]), 100);
+	assert_int_equal(left_of(c[1]), SIZE - 1);
+	leases_free(l);
+}
+
+/* What the store has taken of the others goes back. */
+static void
+test_who_looks_again_at_a_broken_key(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	struct store_check c[4] = { check_of("broken", 100),
+		check_of("plain", 100), check_of("leased", 100),
+		check_of("narrow", SIZE) };
+
+	(void)state;
+	distant.broken_at = 3;
+	assert_true(is_refused_beside(l, c, 4));
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(left_of(c[i]), 100);
+	assert_int_equal(left_of(c[3]), SIZE - 1);
 	leases_free(l);
 }
 
@@ -1290,6 +1356,8 @@ main(void)
 		LEASE_TEST(test_who_misses_it_too_waits),
 		LEASE_TEST(test_all_pass_that_may),
 		LEASE_TEST(test_who_is_refused_looks_again),
+		LEASE_TEST(test_who_looks_again_during_an_outage),
+		LEASE_TEST(test_who_looks_again_at_a_broken_key),
 		LEASE_TEST(test_the_taker_fails),
 		LEASE_TEST(test_the_taker_is_late),
 	};
