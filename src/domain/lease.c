@@ -234,6 +234,18 @@ learn(struct lease_shard *s, uint64_t hash, const struct store_check *check,
 	lease_told_figures(s, hash, check, news.store_us, v);
 }
 
+/*
+ * With the lock: of a count that has begun anew since it was asked for. The
+ * units may be of the one before: all but the cost are lost.
+ */
+static void
+conclude_void(struct leases *l, struct lease *lease)
+{
+	if (lease->units > 0)
+		count_lease(lease);
+	lease_own_expire(l, lease);
+}
+
 /* Without any units beyond the cost there is no lease, but for its pace. */
 static void
 conclude(struct leases *l, struct lease *lease, const struct lease_news *news,
@@ -244,7 +256,9 @@ conclude(struct leases *l, struct lease *lease, const struct lease_news *news,
 	if (v->kind == VERDICT_ALLOWED)
 		fill(l, lease, news->asked_us, news->store_us, v);
 	learn(s, lease->hash, &lease->check, *news, v);
-	if (lease->units > 0) {
+	if (lease->is_void) {
+		conclude_void(l, lease);
+	} else if (lease->units > 0) {
 		count_lease(lease);
 		tell(lease, clock_mono_us(), v, unit);
 		/* Whom it refused beside us is not to be refused unasked. */

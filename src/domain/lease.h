@@ -68,7 +68,8 @@ bool lease_put_back(
 int64_t leases_maintain(struct leases *l, struct store *store);
 /*
  * The key's count begins anew: what is left of its leases is neither spent nor
- * given back.
+ * given back; nor is what is being taken at that moment, but for the cost of
+ * the request that asked.
  */
 void leases_drop(struct leases *l, struct str key);
 /* Gives all of them back: when the configuration changes, and at the end. */

@@ -23,5 +23,7 @@ struct leases {
 /* Without a lock: so much goes back to the store. n may be 0. */
 void lease_own_settle(struct leases *l, struct store *store,
     const struct store_settlement *s, size_t n);
+/* With the lock: what is left of it is lost. Frees it. */
+void lease_own_expire(struct leases *l, struct lease *lease);
 
 #endif

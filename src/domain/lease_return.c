@@ -25,6 +25,13 @@ lease_own_settle(struct leases *l, struct store *store,
 		denied_forget(l->denied, &s[i].check, 1);
 }
 
+void
+lease_own_expire(struct leases *l, struct lease *lease)
+{
+	counter_add(COUNTER_lease_units_expired, (uint64_t)lease->units);
+	lease_table_remove(&l->table, lease);
+}
+
 static bool
 is_due(const struct lease *lease, int64_t now_us)
 {
@@ -109,17 +116,22 @@ leases_return(struct leases *l, struct store *store)
 	give_back(l, store, is_any);
 }
 
+/* What is being taken is its thread's: that one sees to it. */
 void
 leases_drop(struct leases *l, struct str key)
 {
 	uint64_t hash = lease_table_hash(&l->table, key);
 	struct lease_shard *s = lease_table_lock(&l->table, hash);
-	struct lease *lease;
+	struct lease *lease = lease_table_find_key(s, hash, key, NULL);
 
-	while ((lease = lease_table_find_key(s, hash, key)) != NULL) {
-		counter_add(
-		    COUNTER_lease_units_expired, (uint64_t)lease->units);
-		lease_table_remove(&l->table, lease);
+	while (lease != NULL) {
+		struct lease *next = lease_table_find_key(s, hash, key, lease);
+
+		if (lease->id == 0)
+			lease->is_void = true;
+		else
+			lease_own_expire(l, lease);
+		lease = next;
 	}
 	lease_table_unlock(s);
 }

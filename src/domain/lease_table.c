@@ -120,13 +120,13 @@ lease_table_find_id(const struct lease_shard *s, uint64_t hash, uint64_t id)
 }
 
 struct lease *
-lease_table_find_key(const struct lease_shard *s, uint64_t hash, struct str key)
+lease_table_find_key(const struct lease_shard *s, uint64_t hash, struct str key,
+    const struct lease *after)
 {
-	struct lease *lease = first_of(s, hash);
+	struct lease *lease = after != NULL ? after->next : first_of(s, hash);
 
 	while (lease != NULL &&
-	    (lease->hash != hash || lease->id == 0 ||
-		!str_eq(lease->check.key, key)))
+	    (lease->hash != hash || !str_eq(lease->check.key, key)))
 		lease = lease->next;
 	return lease;
 }

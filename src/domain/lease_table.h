@@ -37,6 +37,7 @@ struct lease {
 	int64_t units;    /* not spent */
 	uint64_t serial;  /* of all that were begun, whatever came of them */
 	int64_t promised; /* while it is being taken: what others wait for */
+	bool is_void;     /* while it is being taken: its count began anew */
 	/* Stays when all are spent, so that the next one's size is known. */
 	bool is_paced;
 	/* By clock_mono_us; sure to be within its window and its time. */
@@ -88,9 +89,12 @@ struct lease *lease_table_find(const struct lease_shard *s, uint64_t hash,
 struct lease *lease_table_next(const struct lease *lease);
 struct lease *lease_table_find_id(
     const struct lease_shard *s, uint64_t hash, uint64_t id);
-/* With the lock: one of that key that is not being taken; NULL: none. */
-struct lease *lease_table_find_key(
-    const struct lease_shard *s, uint64_t hash, struct str key);
+/*
+ * With the lock: one of that key, of whatever count, which stands behind
+ * `after`; NULL: the first. NULL: none.
+ */
+struct lease *lease_table_find_key(const struct lease_shard *s, uint64_t hash,
+    struct str key, const struct lease *after);
 /* With the lock: a new one, being taken. NULL: no room, or no memory. */
 struct lease *lease_table_add(struct lease_table *t, struct lease_shard *s,
     uint64_t hash, const struct store_check *check);

@@ -64,6 +64,8 @@ struct distant {
 	_Atomic int64_t until_us; /* the last question's */
 	/* Whose leases are given back while it is asked; NULL: none. */
 	struct leases *ending;
+	/* Whose count begins anew when it has answered; NULL: none. */
+	struct leases *resetting;
 	/* The first to ask gets its answer when so many have come, or asked. */
 	unsigned await;
 	_Atomic unsigned come;
@@ -106,6 +108,10 @@ distant_answer(struct distant *d, unsigned asked,
 	atomic_store(&d->taken_us, a->taken_us);
 	if (d->ending != NULL)
 		leases_return(d->ending, &d->store);
+	if (d->resetting != NULL) {
+		store_memory_clear(d->counts, q->check[0].key);
+		leases_drop(d->resetting, q->check[0].key);
+	}
 	pass_time(d);
 }
 
@@ -315,6 +321,45 @@ test_dropped(void **state)
 	leases_return(l, &distant.store);
 	assert_int_equal(left_of(c), 99);
 	assert_int_equal(left_of(other), 98);
+	leases_free(l);
+}
+
+/* Of units that were taken just before nothing but the cost was spent. */
+static void
+test_dropped_while_it_is_taken(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	struct store_check c = check_of("k", 100);
+	uint64_t expired = counter_get(COUNTER_lease_units_expired);
+	struct lease_unit unit;
+
+	(void)state;
+	distant.resetting = l;
+	assert_int_equal(ask(l, &c, &unit).kind, VERDICT_ALLOWED);
+	assert_int_equal(unit.id, 0);
+	assert_int_equal(
+	    counter_get(COUNTER_lease_units_expired), expired + SIZE - 1);
+	distant.resetting = NULL;
+	assert_true(passes(l, &c));
+	assert_int_equal(distant.asked, 2);
+	leases_return(l, &distant.store);
+	assert_int_equal(left_of(c), 99);
+	leases_free(l);
+}
+
+/* And with `auto` there is no pace to go by. */
+static void
+test_dropped_while_its_pace_is_measured(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	struct store_check c = check_of("k", 1000);
+
+	(void)state;
+	size = LEASE_AUTO;
+	distant.resetting = l;
+	for (int i = 0; i < 10; i++)
+		assert_true(passes(l, &c));
+	assert_int_equal(distant.asked, 10);
 	leases_free(l);
 }
 
@@ -1330,6 +1375,8 @@ main(void)
 		LEASE_TEST(test_a_cost_alone_leaves_no_lease),
 		LEASE_TEST(test_given_back_when_idle_or_old),
 		LEASE_TEST(test_dropped),
+		LEASE_TEST(test_dropped_while_it_is_taken),
+		LEASE_TEST(test_dropped_while_its_pace_is_measured),
 		LEASE_TEST(test_a_bucket_gets_its_tokens_back),
 		LEASE_TEST(test_nothing_is_spent_late),
 		LEASE_TEST(test_a_lease_ends_with_its_window),
