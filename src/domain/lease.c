@@ -63,8 +63,14 @@ leases_new(struct deny_cache *denied, int64_t wait_us)
 		return NULL;
 	lease_table_init(&l->table);
 	l->denied = denied;
-	l->wait_us = wait_us;
+	leases_set_wait(l, wait_us);
 	return l;
+}
+
+void
+leases_set_wait(struct leases *l, int64_t wait_us)
+{
+	atomic_store(&l->wait_us, wait_us);
 }
 
 void
@@ -534,7 +540,9 @@ void
 lease_ask(struct leases *l, struct store *store, const struct store_question *q,
     const int64_t *size, struct store_answer *answer, struct lease_unit *unit)
 {
-	struct lease_patience p = { .until_us = clock_mono_us() + l->wait_us };
+	struct lease_patience p = {
+		.until_us = clock_mono_us() + atomic_load(&l->wait_us),
+	};
 
 	spend_or_ask(l, store, q, size, &p, answer, unit);
 	if (is_refused(answer, q->n) && is_there_now(l, q, answer, &p))

@@ -32,6 +32,8 @@ struct lease_unit {
  * NULL: no memory.
  */
 struct leases *leases_new(struct deny_cache *denied, int64_t wait_us);
+/* From now on. Any thread, at any time. */
+void leases_set_wait(struct leases *l, int64_t wait_us);
 /* What has not been given back is lost until its window ends. */
 void leases_free(struct leases *l);
 /* Gets leases_maintain called at once. Before any is taken. */

@@ -12,7 +12,7 @@ struct deny_cache;
 struct leases {
 	struct lease_table table;
 	struct deny_cache *denied;
-	int64_t wait_us;
+	_Atomic int64_t wait_us;
 	_Atomic uint64_t last_id;
 	atomic_bool awake; /* the maintenance thread will look in time */
 	int64_t pass_us;   /* that thread's: when to look next */

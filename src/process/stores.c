@@ -138,6 +138,9 @@ stores_reload(struct stores *stores, const struct config *started,
 	case CONFIG_STORE_REDIS:
 		break;
 	}
-	return redis_settings(next, stores->naming, &settings, err) &&
-	    store_redis_configure(stores->shared, &settings, err);
+	if (!redis_settings(next, stores->naming, &settings, err) ||
+	    !store_redis_configure(stores->shared, &settings, err))
+		return false;
+	leases_set_wait(stores->leases, next->store.timeout_us);
+	return true;
 }

@@ -189,6 +189,24 @@ def test_a_reload_gives_back(farm, redis):
     assert count(redis) == 2
 
 
+def test_a_reload_changes_how_long_another_is_waited_for(farm, redis):
+    settings = config(farm, redis, on_outage="deny")
+    settings["store"]["timeout"] = "1ms"
+    gateway = farm.gateway(settings)
+    settings["store"]["timeout"] = "10s"
+    gateway.log.wait_for("reloaded", since=gateway.reload(settings))
+    assert gateway.ask(headers=key("another")).status == 200  # there is a link
+    with gateway.connect() as first, gateway.connect() as second:
+        redis.freeze()
+        for conn in first, second:
+            conn.send(fcgi.request(fcgi.env("/", headers=key("one"))))
+        # Of no limit: answered when those two have come, and wait.
+        for _ in range(50):
+            assert gateway.ask().status == 200
+        redis.thaw()
+        assert [conn.response().status for conn in (first, second)] == [200] * 2
+
+
 def test_a_clean_stop_gives_back(farm, redis):
     gateway = farm.gateway(config(farm, redis))
     assert gateway.ask(headers=key("one")).status == 200

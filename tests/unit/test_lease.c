@@ -1346,11 +1346,12 @@ test_the_taker_fails(void **state)
 static void
 test_the_taker_is_late(void **state)
 {
-	struct miss m = { .leases = leases_new(NULL, 1000),
+	struct miss m = { .leases = leases_new(NULL, WAIT_US),
 		.check = check_of("k", 100) };
 	int64_t begun_us;
 
 	(void)state;
+	leases_set_wait(m.leases, 1000);
 	distant.await = 2;
 	miss_begin(&m, 1);
 	while (atomic_load(&distant.asked) == 0)
