@@ -34,7 +34,6 @@ struct lease_unit {
 struct leases *leases_new(struct deny_cache *denied, int64_t wait_us);
 /* From now on. Any thread, at any time. */
 void leases_set_wait(struct leases *l, int64_t wait_us);
-/* What has not been given back is lost until its window ends. */
 void leases_free(struct leases *l);
 /* Gets leases_maintain called at once. Before any is taken. */
 void leases_set_waker(
@@ -65,7 +64,9 @@ bool lease_put_back(
 
 /*
  * Gives back what was not spent in time, or by nobody for a while. On the
- * maintenance thread; returns the clock_mono_us time of its next call.
+ * maintenance thread; returns the clock_mono_us time of its next call. A store
+ * that is slow is asked for so long only that the thread can do its other work
+ * meanwhile.
  */
 int64_t leases_maintain(struct leases *l, struct store *store);
 /*
@@ -74,7 +75,15 @@ int64_t leases_maintain(struct leases *l, struct store *store);
  * the request that asked.
  */
 void leases_drop(struct leases *l, struct str key);
-/* Gives all of them back: when the configuration changes, and at the end. */
-void leases_return(struct leases *l, struct store *store);
+/*
+ * Gives all of them back, when the configuration changes. No trip but the
+ * first begins when for_us has passed: the maintenance thread does the rest.
+ */
+void leases_return(struct leases *l, struct store *store, int64_t for_us);
+/*
+ * The same at the end: nobody asks any more. What could not be given back is
+ * lost until its window ends.
+ */
+void leases_end(struct leases *l, struct store *store, int64_t for_us);
 
 #endif

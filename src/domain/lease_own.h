@@ -14,8 +14,9 @@ struct leases {
 	struct deny_cache *denied;
 	_Atomic int64_t wait_us;
 	_Atomic uint64_t last_id;
-	atomic_bool awake; /* the maintenance thread will look in time */
-	int64_t pass_us;   /* that thread's: when to look next */
+	atomic_bool awake;      /* the maintenance thread will look in time */
+	int64_t pass_us;        /* that thread's: when to look next */
+	struct lease_walk walk; /* that thread's: from where on */
 	void (*wake)(void *context);
 	void *wake_context;
 };

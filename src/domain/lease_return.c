@@ -14,6 +14,8 @@
 /* How often the maintenance thread looks; and when there is nothing. */
 #define PASS_US  50000
 #define SLEEP_US 1000000
+/* Of the maintenance thread's time, which has other things to do as well. */
+#define TURN_US 50000
 
 void
 lease_own_settle(struct leases *l, struct store *store,
@@ -66,29 +68,59 @@ settlement_of(const struct lease *lease, int64_t now_us,
 	return true;
 }
 
-static void
-give_back(struct leases *l, struct store *store,
-    bool is_wanted(const struct lease *lease, int64_t now_us))
+/* As many as one trip gives back; sent: what is to be freed after it. */
+static size_t
+collect(struct leases *l, struct lease_walk *walk,
+    bool is_wanted(const struct lease *lease, int64_t now_us),
+    struct store_settlement *back, struct lease **sent)
 {
 	int64_t now_us = clock_mono_us();
-	struct lease *left =
-	    lease_table_take_out(&l->table, is_wanted, now_us, lease_told_give);
+	size_t n = 0;
 
-	while (left != NULL) {
-		UNINITIALIZED struct store_settlement back[STORE_CHECKS_MAX];
-		struct lease *sent = left;
-		size_t n = 0;
+	while (n < STORE_CHECKS_MAX) {
+		struct lease *some = lease_table_take_out(&l->table, walk,
+		    STORE_CHECKS_MAX - n, is_wanted, now_us, lease_told_give);
 
-		for (; left != NULL && n < STORE_CHECKS_MAX; left = left->next)
-			n += settlement_of(left, now_us, &back[n]);
-		lease_own_settle(l, store, back, n);
-		while (sent != left) {
-			struct lease *next = sent->next;
+		if (some == NULL)
+			break;
+		while (some != NULL) {
+			struct lease *lease = some;
 
-			free(sent);
-			sent = next;
+			some = lease->next;
+			n += settlement_of(lease, now_us, &back[n]);
+			lease->next = *sent;
+			*sent = lease;
 		}
 	}
+	return n;
+}
+
+static void
+free_all(struct lease *lease)
+{
+	while (lease != NULL) {
+		struct lease *next = lease->next;
+
+		free(lease);
+		lease = next;
+	}
+}
+
+/* A trip at least; none is begun from until_us on: the rest stays. */
+static void
+give_back(struct leases *l, struct store *store, struct lease_walk *walk,
+    bool is_wanted(const struct lease *lease, int64_t now_us), int64_t until_us)
+{
+	UNINITIALIZED struct store_settlement back[STORE_CHECKS_MAX];
+	size_t n;
+
+	do {
+		struct lease *sent = NULL;
+
+		n = collect(l, walk, is_wanted, back, &sent);
+		lease_own_settle(l, store, back, n);
+		free_all(sent);
+	} while (n == STORE_CHECKS_MAX && clock_mono_us() < until_us);
 }
 
 /* Cleared before the table is looked at: who adds one then wakes us again. */
@@ -102,8 +134,8 @@ leases_maintain(struct leases *l, struct store *store)
 	if (now_us < l->pass_us)
 		return l->pass_us;
 	atomic_store(&l->awake, false);
-	give_back(l, store, is_due);
-	l->pass_us = now_us + PASS_US;
+	give_back(l, store, &l->walk, is_due, now_us + TURN_US);
+	l->pass_us = clock_mono_us() + PASS_US;
 	if (lease_table_count(&l->table) == 0)
 		return now_us + SLEEP_US;
 	atomic_store(&l->awake, true);
@@ -111,9 +143,32 @@ leases_maintain(struct leases *l, struct store *store)
 }
 
 void
-leases_return(struct leases *l, struct store *store)
+leases_return(struct leases *l, struct store *store, int64_t for_us)
 {
-	give_back(l, store, is_any);
+	struct lease_walk walk = { 0, 0 };
+
+	give_back(l, store, &walk, is_any, clock_mono_us() + for_us);
+}
+
+static void
+tell_nobody(struct lease_shard *s, const struct lease *lease)
+{
+	(void)s;
+	(void)lease;
+}
+
+void
+leases_end(struct leases *l, struct store *store, int64_t for_us)
+{
+	struct lease_walk walk = { 0, 0 };
+	struct lease *lost;
+
+	leases_return(l, store, for_us);
+	lost = lease_table_take_out(
+	    &l->table, &walk, LEASE_MAX, is_any, 0, tell_nobody);
+	for (const struct lease *i = lost; i != NULL; i = i->next)
+		counter_add(COUNTER_lease_units_expired, (uint64_t)i->units);
+	free_all(lost);
 }
 
 /* What is being taken is its thread's: that one sees to it. */

@@ -179,45 +179,65 @@ lease_table_remove(struct lease_table *t, struct lease *lease)
 	free(lease);
 }
 
+/* What is to be taken out, and what has been. */
+struct taking_out {
+	bool (*is_due)(const struct lease *lease, int64_t now_us);
+	int64_t now_us;
+	void (*tell)(struct lease_shard *s, const struct lease *lease);
+	size_t most; /* still */
+	struct lease *out;
+};
+
 static void
-take_out_of(struct lease_table *t, struct lease_shard *s,
-    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us,
-    void tell(struct lease_shard *s, const struct lease *lease),
-    struct lease **out)
+take_out_of(struct lease_table *t, struct lease_shard *s, struct lease **at,
+    struct taking_out *o)
 {
-	for (size_t i = 0; i < LEASE_CHAINS && s->n > 0; i++) {
-		struct lease **at = &s->chain[i];
+	while (*at != NULL && o->most > 0) {
+		struct lease *lease = *at;
 
-		while (*at != NULL) {
-			struct lease *lease = *at;
-
-			if (lease->id == 0 || !is_due(lease, now_us)) {
-				at = &lease->next;
-				continue;
-			}
-			unlink_at(t, s, at);
-			tell(s, lease);
-			lease->next = *out;
-			*out = lease;
+		if (lease->id == 0 || !o->is_due(lease, o->now_us)) {
+			at = &lease->next;
+			continue;
 		}
+		unlink_at(t, s, at);
+		o->tell(s, lease);
+		lease->next = o->out;
+		o->out = lease;
+		o->most--;
 	}
 }
 
-struct lease *
-lease_table_take_out(struct lease_table *t,
-    bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us,
-    void tell(struct lease_shard *s, const struct lease *lease))
+/* A chain in which it stopped is looked at once more. */
+static void
+walk_shard(struct lease_table *t, struct lease_walk *walk, struct taking_out *o)
 {
-	struct lease *out = NULL;
+	struct lease_shard *s = &t->shard[walk->shard];
 
-	for (size_t i = 0; i < LEASE_SHARDS; i++) {
-		struct lease_shard *s = &t->shard[i];
-
-		pthread_mutex_lock(&s->lock);
-		take_out_of(t, s, is_due, now_us, tell, &out);
-		pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->lock);
+	while (walk->chain < LEASE_CHAINS && s->n > 0) {
+		take_out_of(t, s, &s->chain[walk->chain], o);
+		if (o->most == 0)
+			break;
+		walk->chain++;
 	}
-	return out;
+	pthread_mutex_unlock(&s->lock);
+}
+
+struct lease *
+lease_table_take_out(struct lease_table *t, struct lease_walk *walk,
+    size_t most, bool is_due(const struct lease *lease, int64_t now_us),
+    int64_t now_us, void tell(struct lease_shard *s, const struct lease *lease))
+{
+	struct taking_out o = { is_due, now_us, tell, most, NULL };
+
+	while (walk->shard < LEASE_SHARDS && o.most > 0) {
+		walk_shard(t, walk, &o);
+		if (o.most > 0)
+			*walk = (struct lease_walk){ walk->shard + 1, 0 };
+	}
+	if (o.out == NULL)
+		*walk = (struct lease_walk){ 0, 0 };
+	return o.out;
 }
 
 size_t

@@ -68,6 +68,12 @@ struct lease_table {
 	struct lease_shard shard[LEASE_SHARDS];
 };
 
+/* How far somebody has come; all zero: nowhere yet. */
+struct lease_walk {
+	size_t shard;
+	size_t chain;
+};
+
 void lease_table_init(struct lease_table *t);
 void lease_table_release(struct lease_table *t);
 
@@ -101,11 +107,13 @@ struct lease *lease_table_add(struct lease_table *t, struct lease_shard *s,
 /* With the lock: unlinks and frees. */
 void lease_table_remove(struct lease_table *t, struct lease *lease);
 /*
- * Without a lock: unlinks those for which is_due says so; never one that is
- * being taken. They are the caller's, to be freed one by one. tell is called
- * for each, with the lock of what was its shard.
+ * Without a lock: unlinks those for which is_due says so, up to `most`, from
+ * where the walk stands; never one that is being taken. They are the caller's,
+ * to be freed one by one. tell is called for each, with the lock of what was
+ * its shard. NULL: there is none up to the end; the walk begins anew.
  */
 struct lease *lease_table_take_out(struct lease_table *t,
+    struct lease_walk *walk, size_t most,
     bool is_due(const struct lease *lease, int64_t now_us), int64_t now_us,
     void tell(struct lease_shard *s, const struct lease *lease));
 size_t lease_table_count(const struct lease_table *t);

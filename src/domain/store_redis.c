@@ -430,6 +430,15 @@ store_redis_configure(struct store *store,
 	return outage_set_command(&s->outage, settings->alert_command, err);
 }
 
+void
+store_redis_hurry(struct store *store, int64_t timeout_us)
+{
+	struct store_redis *s = redis_of(store);
+
+	if (timeout_us < atomic_load(&s->timeout_us))
+		atomic_store(&s->timeout_us, timeout_us);
+}
+
 static void
 print_address(const struct redis_address *a, char *text, size_t size)
 {

@@ -43,6 +43,8 @@ struct store *store_redis_new(
 /* What a reload may change: all but address and connections. */
 bool store_redis_configure(struct store *store,
     const struct store_redis_settings *settings, struct err *err);
+/* From now on no longer than this, if it was to be longer. Any thread. */
+void store_redis_hurry(struct store *store, int64_t timeout_us);
 /* True while no breaker is open and a link is up. */
 bool store_redis_is_up(struct store *store);
 

@@ -278,7 +278,7 @@ stop(struct server *s, const sigset_t *signals)
 	workers_join(s->workers);
 	gateway_abandon(&s->gateway);
 	give_up(s);
-	stores_return_leases(&s->gateway.stores);
+	stores_end_leases(&s->gateway.stores);
 	close_gateway(&s->gateway);
 	log_counters();
 	log_event(LOG_LEVEL_INFO, "stopped", "every request has ended");

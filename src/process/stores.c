@@ -4,6 +4,10 @@
 #include "domain/store_memory.h"
 #include "domain/store_redis.h"
 
+/* How long a reload, and the end, give back what was taken ahead. */
+#define RELOAD_US 50000
+#define END_US    1000000
+
 static bool
 redis_settings(const struct config *config, const struct config_store *naming,
     struct store_redis_settings *s, struct err *err)
@@ -76,7 +80,16 @@ void
 stores_return_leases(struct stores *stores)
 {
 	if (stores->leases != NULL)
-		leases_return(stores->leases, stores->shared);
+		leases_return(stores->leases, stores->shared, RELOAD_US);
+}
+
+void
+stores_end_leases(struct stores *stores)
+{
+	if (stores->leases == NULL)
+		return;
+	store_redis_hurry(stores->shared, END_US);
+	leases_end(stores->leases, stores->shared, END_US);
 }
 
 void

@@ -14,8 +14,13 @@
 bool stores_open(
     struct stores *stores, const struct config *config, struct err *err);
 void stores_close(struct stores *stores);
-/* Gives back what was taken ahead; asks the store. */
+/*
+ * Gives back what was taken ahead, for a moment; asks the store. What is left
+ * then the maintenance thread gives back.
+ */
 void stores_return_leases(struct stores *stores);
+/* The same once nobody asks any more: for a second, and the rest is lost. */
+void stores_end_leases(struct stores *stores);
 /* false and err: the new one needs a store that this process has not. */
 bool stores_can_reload(
     const struct stores *stores, const struct config *next, struct err *err);

@@ -214,6 +214,17 @@ def test_a_clean_stop_gives_back(farm, redis):
     assert count(redis) == 1
 
 
+def test_a_stop_does_not_wait_for_a_store_that_stands_still(farm, redis):
+    settings = config(farm, redis)
+    settings["store"].update(timeout="3s", connections=8, breaker_failures=9)
+    gateway = farm.gateway(settings)
+    for n in range(300):
+        assert gateway.ask(headers=key("k%d" % n)).status == 200
+    redis.freeze()
+    # Ten trips of three seconds: as many as there is no time for.
+    gateway.stop()
+
+
 def test_another_limit_without_a_lease_is_asked(farm, redis):
     """Then the request leases nothing."""
     settings = config(farm, redis)

@@ -56,6 +56,7 @@ struct distant {
 	struct store *counts;
 	bool slow;
 	bool out;
+	int64_t settle_us;  /* how long it takes to settle */
 	unsigned out_at;    /* when asked for the so-manieth time; 0: never */
 	unsigned broken_at; /* then it has no answer for the first check */
 	_Atomic unsigned asked;
@@ -107,7 +108,7 @@ distant_answer(struct distant *d, unsigned asked,
 		d->counts->ops->ask(d->counts, q, a);
 	atomic_store(&d->taken_us, a->taken_us);
 	if (d->ending != NULL)
-		leases_return(d->ending, &d->store);
+		leases_return(d->ending, &d->store, HOUR_US);
 	if (d->resetting != NULL) {
 		store_memory_clear(d->counts, q->check[0].key);
 		leases_drop(d->resetting, q->check[0].key);
@@ -137,6 +138,7 @@ distant_settle(struct store *store, const struct store_settlement *s, size_t n)
 	struct distant *d = (struct distant *)store;
 
 	atomic_fetch_add(&d->settled, 1);
+	atomic_fetch_add(&clock_us, d->settle_us);
 	pass_time(d);
 	d->counts->ops->settle(d->counts, s, n);
 }
@@ -264,7 +266,7 @@ test_a_cost_alone_leaves_no_lease(void **state)
 	(void)state;
 	assert_int_equal(ask(l, &c, &unit).kind, VERDICT_ALLOWED);
 	assert_int_equal(unit.id, 0);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), 0);
 	leases_free(l);
 }
@@ -318,7 +320,7 @@ test_dropped(void **state)
 	assert_true(passes(l, &c));
 	assert_true(passes(l, &other));
 	assert_int_equal(distant.asked, 4);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), 99);
 	assert_int_equal(left_of(other), 98);
 	leases_free(l);
@@ -342,7 +344,7 @@ test_dropped_while_it_is_taken(void **state)
 	distant.resetting = NULL;
 	assert_true(passes(l, &c));
 	assert_int_equal(distant.asked, 2);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), 99);
 	leases_free(l);
 }
@@ -396,7 +398,7 @@ test_nothing_is_spent_late(void **state)
 	assert_int_equal(distant.asked, 2);
 	leases_maintain(l, &distant.store);
 	assert_int_equal(left_of(c), 100 - 2 - SIZE);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), 97);
 	leases_free(l);
 }
@@ -448,7 +450,7 @@ test_all_or_nothing(void **state)
 	assert_int_equal(a.verdict[0].kind, VERDICT_ALLOWED);
 	assert_int_equal(a.verdict[0].remaining, 97);
 	assert_int_equal(a.verdict[1].kind, VERDICT_REFUSED);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c[0]), 97);
 	/* Nor is anything taken of a key that has none yet. */
 	lease_ask(other, &distant.store, &q, sizes, &a, unit);
@@ -499,7 +501,7 @@ test_a_cost_above_what_is_left(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_true(passes(l, &c));
 	assert_int_equal(distant.asked, 2);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), 100 - 18);
 	c.check.cost = SIZE + 1; /* as if there were no leases */
 	assert_true(passes(l, &c));
@@ -535,7 +537,7 @@ test_put_back(void **state)
 	ask(l, &c, &unit);
 	assert_true(lease_put_back(l, &c, unit.id));
 	assert_int_equal(ask(l, &c, &unit).remaining, 99);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_false(lease_put_back(l, &c, unit.id));
 	assert_int_equal(left_of(c), 99);
 	leases_free(l);
@@ -580,7 +582,7 @@ test_no_cost(void **state)
 	assert_int_equal(left_of(c), 100);
 	assert_true(passes(l, &c));
 	assert_true(passes(l, &none));
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), 99);
 	leases_free(l);
 }
@@ -601,10 +603,105 @@ test_many_are_returned_together(void **state)
 		assert_true(passes(l, &c));
 		clock_us += 10;
 	}
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(distant.settled, 10);
 	for (int i = 0; i < 300; i++)
 		assert_int_equal(left_of(check_of(key[i], 100)), 99);
+	leases_free(l);
+}
+
+/* Takes a lease for each of n keys, which is left with all but a unit. */
+static void
+lease_many(struct leases *l, int n)
+{
+	char key[32];
+
+	for (int i = 0; i < n; i++) {
+		struct store_check c;
+
+		snprintf(key, sizeof(key), "k%d", i);
+		c = check_of(key, 100);
+		assert_true(passes(l, &c));
+	}
+}
+
+/* How many of those have all back but what was spent? */
+static int
+count_back(int n)
+{
+	char key[32];
+	int back = 0;
+
+	for (int i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		back += left_of(check_of(key, 100)) == 99;
+	}
+	return back;
+}
+
+/* The maintenance thread has other work too, and all goes back in the end. */
+static void
+test_a_turn_with_a_slow_store(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	int n = 4 * STORE_CHECKS_MAX + 3, turns = 0;
+
+	(void)state;
+	lease_many(l, n);
+	clock_us += SPAN_US;
+	distant.settle_us = 30000;
+	while (count_back(n) < n) {
+		int64_t begun_us = clock_us;
+		unsigned settled = distant.settled;
+
+		clock_us = leases_maintain(l, &distant.store);
+		assert_in_range(distant.settled - settled, 1, 2);
+		assert_in_range(clock_us - begun_us, 50001, 60000 + 1000000);
+		assert_in_range(++turns, 1, 3);
+	}
+	assert_int_equal(turns, 3);
+	assert_int_equal(distant.settled, 5);
+	leases_free(l);
+}
+
+/* What a reload has no time for comes back as ever. */
+static void
+test_a_return_with_a_slow_store(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	int n = 4 * STORE_CHECKS_MAX;
+
+	(void)state;
+	lease_many(l, n);
+	distant.settle_us = 30000;
+	leases_return(l, &distant.store, 50000);
+	assert_int_equal(count_back(n), 2 * STORE_CHECKS_MAX);
+	clock_us += SPAN_US;
+	leases_maintain(l, &distant.store);
+	assert_int_equal(count_back(n), n);
+	leases_free(l);
+}
+
+/* At the end there is nobody to whom the rest could be left. */
+static void
+test_an_end_with_a_slow_store(void **state)
+{
+	uint64_t expired = counter_get(COUNTER_lease_units_expired),
+		 returned = counter_get(COUNTER_lease_units_returned);
+	struct leases *l = leases_new(NULL, WAIT_US);
+	int n = 4 * STORE_CHECKS_MAX;
+
+	(void)state;
+	lease_many(l, n);
+	distant.settle_us = 30000;
+	leases_end(l, &distant.store, 90000);
+	assert_int_equal(count_back(n), 3 * STORE_CHECKS_MAX);
+	assert_int_equal(counter_get(COUNTER_lease_units_returned) - returned,
+	    3 * STORE_CHECKS_MAX * (SIZE - 1));
+	assert_int_equal(counter_get(COUNTER_lease_units_expired) - expired,
+	    STORE_CHECKS_MAX * (SIZE - 1));
+	leases_return(l, &distant.store, HOUR_US);
+	assert_int_equal(distant.settled, 3);
 	leases_free(l);
 }
 
@@ -637,7 +734,7 @@ test_what_was_denied_is_forgotten(void **state)
 		else if (i == 1)
 			lease_put_back(l, &c, unit.id);
 		else
-			leases_return(l, &distant.store);
+			leases_return(l, &distant.store, HOUR_US);
 		assert_int_equal(deny_cache_find(denied, &id, clock_us, &told),
 		    DENY_CACHE_UNKNOWN);
 	}
@@ -672,7 +769,7 @@ test_auto(void **state)
 	clock_us += SPAN_US; /* one in 200 ms */
 	assert_true(passes(l, &c));
 	assert_int_equal(left_of(c), 99949 - 1000 - 1);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), 99949 - 2);
 	leases_free(l);
 }
@@ -799,7 +896,7 @@ test_remaining_of_drawn_requests(void **state)
 			if (draw(0, 2) > 0)
 				leases_maintain(l, &distant.store);
 		}
-		leases_return(l, &distant.store);
+		leases_return(l, &distant.store, HOUR_US);
 		assert_int_equal(left_of(c), left);
 		leases_free(l);
 	}
@@ -833,7 +930,7 @@ test_remaining_is_there(void **state)
 			v = draw(0, 2) > 0 ? ask(l, &c, &unit)
 					   : ask_exactly(l, &c);
 		}
-		leases_return(l, &distant.store);
+		leases_return(l, &distant.store, HOUR_US);
 		assert_true(left_of(c) >= v.remaining);
 		leases_free(l);
 	}
@@ -996,7 +1093,7 @@ judge_end(struct trace *t)
 	int64_t used = 0, now_us;
 
 	for (size_t i = 0; i < GATEWAYS; i++)
-		leases_return(t->gateway[i], &distant.store);
+		leases_return(t->gateway[i], &distant.store, HOUR_US);
 	now_us = STORE_US + clock_us;
 	for (size_t i = 0; i < t->n; i++)
 		if (window_of(c, t->taken_us[i]) == window_of(c, now_us))
@@ -1144,13 +1241,13 @@ test_raced(void **state)
 	while (atomic_load(&running) > 0) {
 		atomic_fetch_add(&clock_us, 51000);
 		leases_maintain(l, &distant.store);
-		leases_return(l, &distant.store);
+		leases_return(l, &distant.store, HOUR_US);
 	}
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], NULL);
 		admitted += racer[i].admitted;
 	}
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), THREADS * ASKED / 2 - admitted);
 	leases_free(l);
 }
@@ -1225,7 +1322,7 @@ test_who_misses_it_too_waits(void **state)
 		miss_together(&m, n);
 		assert_int_equal(m.passed, n);
 		assert_int_equal(distant.asked, 1);
-		leases_return(m.leases, &distant.store);
+		leases_return(m.leases, &distant.store, HOUR_US);
 		assert_int_equal(left_of(m.check), SIZE - n);
 		leases_free(m.leases);
 	}
@@ -1244,7 +1341,7 @@ test_all_pass_that_may(void **state)
 		store_memory_clear(distant.counts, m.check.key);
 		miss_together(&m, SIZE);
 		assert_int_equal(m.passed, m.check.check.count);
-		leases_return(m.leases, &distant.store);
+		leases_return(m.leases, &distant.store, HOUR_US);
 		assert_int_equal(left_of(m.check), 0);
 		leases_free(m.leases);
 	}
@@ -1275,7 +1372,7 @@ is_refused_beside(struct leases *l, const struct store_check *c, size_t n)
 	assert_int_equal(a.status, STORE_ANSWERED);
 	for (size_t i = 0; i < n - 1; i++)
 		assert_int_equal(a.verdict[i].kind, VERDICT_ALLOWED);
-	leases_return(l, &distant.store);
+	leases_return(l, &distant.store, HOUR_US);
 	return a.verdict[n - 1].kind == VERDICT_REFUSED;
 }
 
@@ -1389,6 +1486,9 @@ main(void)
 		LEASE_TEST(test_while_the_store_is_out),
 		LEASE_TEST(test_no_cost),
 		LEASE_TEST(test_many_are_returned_together),
+		LEASE_TEST(test_a_turn_with_a_slow_store),
+		LEASE_TEST(test_a_return_with_a_slow_store),
+		LEASE_TEST(test_an_end_with_a_slow_store),
 		LEASE_TEST(test_what_was_denied_is_forgotten),
 		LEASE_TEST(test_auto),
 		LEASE_TEST(test_auto_of_a_cold_key),
