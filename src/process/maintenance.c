@@ -138,6 +138,16 @@ maintenance_start(const struct stores *stores, struct upstreams *upstreams,
 	return NULL;
 }
 
+/* The stores are asked once more: leases are given back at the end. */
+static void
+leave_stores(struct maintenance *m)
+{
+	if (m->stores.shared != NULL)
+		m->stores.shared->wake = NULL;
+	if (m->stores.leases != NULL)
+		leases_set_waker(m->stores.leases, NULL, NULL);
+}
+
 void
 maintenance_stop(struct maintenance *m)
 {
@@ -146,6 +156,7 @@ maintenance_stop(struct maintenance *m)
 	pthread_cond_signal(&m->changed);
 	pthread_mutex_unlock(&m->lock);
 	pthread_join(m->thread, NULL);
+	leave_stores(m);
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
 	free(m);

@@ -16,7 +16,7 @@ struct maintenance;
 /* Makes itself the stores' waker. NULL and err: no thread. */
 struct maintenance *maintenance_start(const struct stores *stores,
     struct upstreams *upstreams, struct listeners *listeners, struct err *err);
-/* Waits for its end and frees. */
+/* Waits for its end and frees. Nobody may be asking the stores by then. */
 void maintenance_stop(struct maintenance *m);
 
 #endif
