@@ -35,7 +35,10 @@ struct leases *leases_new(struct deny_cache *denied, int64_t wait_us);
 /* From now on. Any thread, at any time. */
 void leases_set_wait(struct leases *l, int64_t wait_us);
 void leases_free(struct leases *l);
-/* Gets leases_maintain called at once. Before any is taken. */
+/*
+ * Gets leases_maintain called at once; NULL: nobody calls it any more. While
+ * no other thread asks.
+ */
 void leases_set_waker(
     struct leases *l, void (*wake)(void *context), void *context);
 

@@ -129,6 +129,15 @@ await_start(struct store_redis *s, int64_t deadline_us)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* In time for nothing: a check is one without an answer all the same. */
+static void
+leave_unsent(enum redis_script_name name, struct store_answer *answer)
+{
+	answer->reason = redis_trouble_timeout.reason;
+	if (name == REDIS_SCRIPT_CHECK)
+		counter_add(COUNTER_check_timeouts, 1);
+}
+
 static void
 ask_script(struct store_redis *s, enum redis_script_name name,
     const struct store_question *q, struct store_answer *answer)
@@ -149,7 +158,7 @@ ask_script(struct store_redis *s, enum redis_script_name name,
 	}
 	/* A trip too short to be answered would only end the link of others. */
 	if (deadline_us - asked_us < timeout_us / LEAST_PART)
-		answer->reason = redis_trouble_timeout.reason;
+		leave_unsent(name, answer);
 	else if (lane != NULL)
 		redis_lane_ask(lane, name, q, deadline_us, answer);
 	else

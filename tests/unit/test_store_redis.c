@@ -116,6 +116,7 @@ test_too_late_to_ask(void **context)
 	struct store_redis_settings settings = settings_for(server.path);
 	struct store_check c = limit("late", 3);
 	struct store_question q = { .check = &c, .n = 1 };
+	uint64_t late = counter_get(COUNTER_check_timeouts);
 	struct store_answer a;
 	struct fixture f;
 
@@ -128,6 +129,7 @@ test_too_late_to_ask(void **context)
 	assert_int_equal(a.status, STORE_OUT);
 	assert_ptr_equal(a.reason, redis_trouble_timeout.reason);
 	assert_in_range(a.wait_us, 0, settings.timeout_us / 8);
+	assert_int_equal(counter_get(COUNTER_check_timeouts), late + 1);
 	q.until_us = clock_mono_us() + settings.timeout_us;
 	f.store->ops->ask(f.store, &q, &a);
 	assert_int_equal(a.status, STORE_ANSWERED);
