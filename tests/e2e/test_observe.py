@@ -40,8 +40,12 @@ def test_neither_status_nor_headers(gateway):
     assert ask(gateway, "/", headers=key("a")).status == 429
     # The third would have been refused, and so would the fourth.
     found = gateway.log.wait_for("would_refuse", since=mark, count=2)
-    assert [e["limit"] for e in found] == ["seen", "seen"]
-    assert all(e["path"] == "/" and e["client"] for e in found)
+    assert [(e["limit"], e["path"], e["client"]) for e in found] == [
+        ("seen", "/", "192.0.2.1")] * 2
+    # Nothing more comes.
+    ask(gateway, "/gone")
+    gateway.log.wait_for("would_refuse", since=mark, limit="gone")
+    assert len(gateway.log.find("would_refuse", mark)) == 3
 
 
 def test_once_a_request_however_many_rates(gateway):

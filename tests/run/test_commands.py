@@ -100,6 +100,8 @@ def test_snippet_says_what_the_example_says(snippet, example, socket_there):
         socket_here = '"%s"' % socket_here
     tested = [line.replace(socket_there, socket_here)
               for line in directives(example)]
-    for line in directives(snippet):
-        if not line.startswith("server.modules"):
-            assert line in tested
+    said = [line for line in directives(snippet)
+            if not line.startswith("server.modules")]
+    assert len(said) > 2 and socket_here in "\n".join(said)
+    for line in said:
+        assert line in tested

@@ -72,12 +72,28 @@ def test_what_the_bench_has_not_measured_is_said(tmp_path):
     assert said.stdout.count("not measured") == 3
 
 
-@pytest.mark.parametrize("size", ["0", "16", "auto"])
-def test_no_window_of_the_simulation_goes_beyond_its_limit(size):
+def test_what_leases_do_in_the_simulation():
+    """All that could be is admitted without them, and with them nearly all,
+    for fewer trips."""
     said = run(sys.executable, "tests/bench/simulate", "--gateways", "30",
                "--limit", "300", "--loads", "3", "--seed", "7")
     assert said.returncode == 0, said.stderr
-    line = [words for words in map(str.split, said.stdout.splitlines())
-            if len(words) == 4 and words[1] == size][0]
-    assert 0.9 < float(line[2]) <= 1
-    assert 0 < float(line[3]) <= 1
+    lines = {words[1]: (float(words[2]), float(words[3]))
+             for words in map(str.split, said.stdout.splitlines())
+             if len(words) == 4 and words[0] == "3"}
+    assert list(lines) == ["0", "4", "16", "64", "auto"]
+    admitted, trips = lines.pop("0")
+    assert admitted == 1 and 1 / 3 < trips < 1
+    for size in "4", "16", "auto":
+        assert 0.9 < lines[size][0] <= 1 and 0 < lines[size][1] < trips
+
+
+def test_a_window_beyond_its_limit_ends_the_simulation():
+    with open(os.path.join(ROOT, "tests/bench/simulate"),
+              encoding="utf-8") as f:
+        broken = f.read().replace(
+            "taken = min(wanted, self.limit - self.used)", "taken = wanted")
+    said = run(sys.executable, "-c", broken, "--gateways", "30", "--limit",
+               "300", "--loads", "3")
+    assert said.returncode == 1
+    assert "simulate: a window admitted" in said.stderr
