@@ -47,7 +47,7 @@ static const char usage[] =
     "                                  forget what was counted of a key\n"
     "       sluice version             its version and its libraries'\n"
     "FILE: " CONFIG_DEFAULT ", or what $SLUICE_CONFIG says\n"
-    "exit: 0 ok, 1 refused, 64 usage, 69 store unreachable, "
+    "exit: 0 ok, 1 refused, 64 usage, 69 store unreachable, 70 system, "
     "78 configuration\n";
 
 static int

@@ -112,3 +112,5 @@ def test_each_status_of_the_manual_is_one_of_these():
         manual = f.read().partition(".Sh EXIT STATUS")[2].partition(".Sh")[0]
     told = re.findall(r"^\.It (\d+)$", manual, re.MULTILINE)
     assert told == ["0", "1", "64", "69", "70", "78"]
+    line = run("--help").stdout.partition("exit: ")[2]
+    assert re.findall(r"(\d+) ", line) == told
