@@ -194,13 +194,13 @@ set_condition(struct str item, const struct value_room *room,
 {
 	struct str value = item;
 	struct str name = str_trim(str_cut(&value, '='));
+	bool is_client = str_eq(name, STR("client"));
 	struct str param = behind(name, STR("param:"));
 	struct str header = behind(name, STR("header:"));
 
 	*c = (struct config_condition){ .kind = CONFIG_WHEN_CLIENT };
 	if (value.p == NULL ||
-	    (param.p == NULL && header.p == NULL &&
-		!str_eq(name, STR("client"))))
+	    (param.p == NULL && header.p == NULL && !is_client))
 		return err_set(err,
 		    "`%.*s` is none of client=CIDR, header:NAME=VALUE, "
 		    "header:NAME=@FILE, param:NAME=VALUE",
