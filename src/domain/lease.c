@@ -215,8 +215,11 @@ static void
 fill(struct leases *l, struct lease *lease, int64_t asked_us, int64_t taken_us,
     const struct verdict *v)
 {
-	lease->taken = v->taken > 0 ? v->taken : lease->check.check.cost;
-	lease->units = lease->taken - lease->check.check.cost;
+	int64_t cost = lease->check.check.cost;
+
+	/* 0: the cost alone. Less than that no store is to be believed. */
+	lease->taken = v->taken > cost ? v->taken : cost;
+	lease->units = lease->taken - cost;
 	lease->taken_us = taken_us;
 	lease->full_us = v->full_us;
 	lease->own_count = v->own_count;

@@ -16,6 +16,8 @@ lease_size(int64_t spent, int64_t elapsed_us, int64_t remaining)
 		elapsed_us = SHORTEST_US;
 	if (spent > SPENT_MAX)
 		spent = SPENT_MAX;
+	if (spent < 0 || remaining < 0)
+		return 0;
 	size = spent * LEASE_SIZE_US / elapsed_us;
 	return size < remaining / SHARE ? size : remaining / SHARE;
 }

@@ -3,6 +3,19 @@
 #include "pure/algorithm.h"
 #include "pure/law.h"
 
+/* What a store says is not always so; of what is, no product comes near. */
+#define MOST (INT64_MAX / 2)
+
+/* Of figures that are not below 0; MOST at the most. */
+static int64_t
+times(int64_t a, int64_t b)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? MOST
+						      : law_min(product, MOST);
+}
+
 /*
  * A sliding window in which nothing has been before this bucket: one unit
  * more is there when the bucket, which has become the one before, has faded
@@ -17,7 +30,7 @@ sliding_next(const struct check *c, const struct verdict *then, int64_t unspent)
 
 	if (then->full_us - then->next_us >= c->period_us || used <= 0)
 		return then->next_us;
-	return then->full_us - (used - 1) * width / used * 1000;
+	return then->full_us - times(used - 1, width) / used * 1000;
 }
 
 /* r units every p us. */
@@ -34,7 +47,7 @@ bucket_full(const struct check *c, const struct verdict *then, int64_t unspent)
 	int64_t r, p;
 
 	flow_of(c, then->own_count, &r, &p);
-	return then->full_us - unspent * p / r;
+	return then->full_us - times(unspent, p) / r;
 }
 
 void
@@ -76,5 +89,5 @@ leased_missing(const struct check *check, int64_t own_count, int64_t unspent,
 	/* As it would be given back (settlement.c): full_us was rounded up. */
 	return left_us / p >= unspent / r + 2
 	    ? unspent
-	    : law_min(unspent, ((left_us - 1) * r + 1) / p);
+	    : law_min(unspent, (times(left_us - 1, r) + 1) / p);
 }

@@ -8,6 +8,12 @@
 #include "pure/check.h"
 
 /*
+ * Whatever is given for figures up to this, on both sides of 0 where they may
+ * be below, nothing overflows: a store can say anything.
+ */
+#define LEASED_FIGURE_MAX (INT64_C(1) << 60)
+
+/*
  * As if the unspent units were still in the count: `then` was said when they
  * were taken, age_us ago. Fixed and sliding windows and token buckets; the
  * verdict is that of an allowed check. What has flowed back since, or what

@@ -57,6 +57,7 @@ struct distant {
 	bool slow;
 	bool out;
 	int64_t settle_us;  /* how long it takes to settle */
+	int64_t taken;      /* what it says it took, if not 0 */
 	unsigned out_at;    /* when asked for the so-manieth time; 0: never */
 	unsigned broken_at; /* then it has no answer for the first check */
 	_Atomic unsigned asked;
@@ -106,6 +107,8 @@ distant_answer(struct distant *d, unsigned asked,
 		answer_but_first(d, q, a);
 	else
 		d->counts->ops->ask(d->counts, q, a);
+	if (d->taken != 0)
+		a->verdict[0].taken = d->taken;
 	atomic_store(&d->taken_us, a->taken_us);
 	if (d->ending != NULL)
 		leases_return(d->ending, &d->store, HOUR_US);
@@ -771,6 +774,23 @@ test_auto(void **state)
 	assert_int_equal(left_of(c), 99949 - 1000 - 1);
 	leases_return(l, &distant.store, HOUR_US);
 	assert_int_equal(left_of(c), 99949 - 2);
+	leases_free(l);
+}
+
+/* A lease of less than nothing would be charged when it goes back. */
+static void
+test_less_was_taken_than_the_cost(void **state)
+{
+	struct leases *l = leases_new(NULL, WAIT_US);
+	struct store_check c = check_of("k", 100);
+
+	(void)state;
+	size = LEASE_AUTO;
+	c.check.cost = 5;
+	distant.taken = 1;
+	assert_true(passes(l, &c));
+	leases_return(l, &distant.store, HOUR_US);
+	assert_int_equal(left_of(c), 95);
 	leases_free(l);
 }
 
@@ -1491,6 +1511,7 @@ main(void)
 		LEASE_TEST(test_an_end_with_a_slow_store),
 		LEASE_TEST(test_what_was_denied_is_forgotten),
 		LEASE_TEST(test_auto),
+		LEASE_TEST(test_less_was_taken_than_the_cost),
 		LEASE_TEST(test_auto_of_a_cold_key),
 		LEASE_TEST(test_auto_near_the_limit),
 		LEASE_TEST(test_remaining_is_what_is_left),

@@ -30,6 +30,10 @@ test_sizes(void **state)
 		{ 16, 1000, 15, 0 },
 		{ 16, 1000, 0, 0 },
 		{ INT64_MAX, 1, INT64_MAX, 100000000000 },
+		/* What no store says that is right. */
+		{ 16, 1000, -160, 0 },
+		{ INT64_MIN, 1000, INT64_MAX, 0 },
+		{ INT64_MAX, INT64_MAX, INT64_MIN, 0 },
 	};
 
 	(void)state;

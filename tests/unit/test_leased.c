@@ -142,11 +142,55 @@ test_never_more_than_there_is(void **state)
 	assert_true(played > ROUNDS / 4);
 }
 
+/* Of every size, and often at the edges. */
+static int64_t
+draw_figure(int64_t low)
+{
+	int64_t figure = LEASED_FIGURE_MAX >> draw(0, 61);
+
+	if (draw(0, 1) > 0)
+		figure -= draw(0, figure < 1000 ? figure : 1000);
+	return low < 0 && draw(0, 1) > 0 ? -figure : figure;
+}
+
+static struct verdict
+draw_verdict(void)
+{
+	return (struct verdict){
+		.kind = VERDICT_ALLOWED,
+		.limit = draw_figure(0),
+		.remaining = draw_figure(-1),
+		.next_us = draw_figure(0),
+		.full_us = draw_figure(0),
+		.own_count = draw(0, 1) > 0 ? draw_figure(0) : 0,
+	};
+}
+
+/* A store that says anything: what is printed is no nonsense all the same. */
+static void
+test_any_figures(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct check c = draw_check();
+		struct verdict then = draw_verdict(), v;
+		int64_t unspent = draw_figure(0), missing;
+
+		leased_figures(&c, &then, unspent, draw_figure(-1), &v);
+		assert_true(v.remaining >= 0 && v.remaining <= v.limit);
+		assert_true(v.next_us >= 0 && v.full_us >= v.next_us);
+		missing = leased_missing(
+		    &c, then.own_count, unspent, draw_figure(-1));
+		assert_true(missing >= 0 && missing <= unspent);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_never_more_than_there_is),
+		cmocka_unit_test(test_any_figures),
 	};
 
 	seed = draw_seed();
