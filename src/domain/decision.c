@@ -36,12 +36,6 @@ struct asking {
 };
 
 static bool
-passes(const struct decision *d)
-{
-	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
-}
-
-static bool
 is_observed(const struct config_limit *limit)
 {
 	return limit->mode == CONFIG_MODE_OBSERVE;
@@ -123,7 +117,7 @@ prepare(struct asking *a, struct decision *d)
 		enum limit_state state;
 		size_t n;
 
-		if (!passes(d) && !is_observed(l))
+		if (!decision_passes(d) && !is_observed(l))
 			continue;
 		state = limit_prepare(l, a->stores->naming, a->subject,
 		    a->arena, &b->check[b->n], STORE_CHECKS_MAX - b->n, &n);
@@ -341,7 +335,7 @@ prepare_instead(struct asking *a, struct decision *d, struct batch *b)
 
 		if (is_answered(&a->shared, i) || l == last ||
 		    l->on_outage != CONFIG_OUTAGE_LOCAL ||
-		    (!passes(d) && !is_observed(l)))
+		    (!decision_passes(d) && !is_observed(l)))
 			continue;
 		last = l;
 		state = limit_prepare_instead(l, a->stores->naming, a->subject,
@@ -361,12 +355,12 @@ prepare_instead(struct asking *a, struct decision *d, struct batch *b)
 static void
 ask_instead(struct asking *a, struct decision *d)
 {
-	bool passed = passes(d);
+	bool passed = decision_passes(d);
 	UNINITIALIZED struct batch b;
 
 	b.n = 0;
 	prepare_instead(a, d, &b);
-	if (!passes(d))
+	if (!decision_passes(d))
 		leave_observed(&b);
 	if (b.n > 0)
 		ask(d, a->stores, &b, DECISION_ASKED_INSTEAD);
@@ -374,7 +368,7 @@ ask_instead(struct asking *a, struct decision *d)
 		if (!is_observed(b.limit[i]) && is_answered(&b, i) &&
 		    b.answer.verdict[i].kind == VERDICT_REFUSED)
 			refuse(d, b.limit[i], &b.answer.verdict[i]);
-	if (passed && !passes(d))
+	if (passed && !decision_passes(d))
 		d->has_numbers = false;
 }
 
@@ -426,7 +420,7 @@ ask_shared(struct asking *a, struct decision *d)
 static void
 ask_all(struct asking *a, struct decision *d)
 {
-	if (!passes(d)) {
+	if (!decision_passes(d)) {
 		leave_observed(&a->local);
 		leave_observed(&a->shared);
 	}
@@ -436,7 +430,7 @@ ask_all(struct asking *a, struct decision *d)
 		ask(d, a->stores, &a->local, DECISION_ASKED_LOCAL);
 		weigh(d, &a->local);
 	}
-	if (!passes(d))
+	if (!decision_passes(d))
 		leave_observed(&a->shared);
 	if (a->shared.n > 0) {
 		ask_shared(a, d);
@@ -477,7 +471,7 @@ decision_make(struct decision *d, const struct config *config,
 	};
 	prepare(&a, d);
 	ask_all(&a, d);
-	if (!passes(d))
+	if (!decision_passes(d))
 		decision_give_back(d, stores);
 	if (d->kind == DECISION_UNLIMITED && d->outage)
 		d->kind = DECISION_ALLOWED;
@@ -486,6 +480,6 @@ decision_make(struct decision *d, const struct config *config,
 	if (d->kind == DECISION_ALLOWED && !d->outage)
 		figures_choose(d);
 	figures_tell(d, arena);
-	d->delay_us = passes(d) ? longest_delay(d) : 0;
+	d->delay_us = decision_passes(d) ? longest_delay(d) : 0;
 	observed_tell(d, subject);
 }

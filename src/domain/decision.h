@@ -24,6 +24,7 @@
 #include "pure/numbers.h"
 
 enum decision_kind {
+	DECISION_UNDECIDED, /* all zero: decision_make has not been called */
 	DECISION_UNLIMITED, /* no limit applied */
 	DECISION_ALLOWED,
 	DECISION_REFUSED,   /* a limit is used up: 429 */
@@ -89,6 +90,14 @@ struct stores {
 	struct deny_cache *denied;
 	struct leases *leases;
 };
+
+/* Does nothing refuse it, by what is decided so far? */
+static inline bool
+decision_passes(const struct decision *d)
+{
+	return d->kind == DECISION_UNDECIDED || d->kind == DECISION_UNLIMITED ||
+	    d->kind == DECISION_ALLOWED;
+}
 
 void decision_make(struct decision *d, const struct config *config,
     const struct stores *stores, const struct subject *subject,

@@ -169,6 +169,7 @@ answer_refusal(struct connection *c)
 	case DECISION_AMBIGUOUS:
 		return answer_send(c, 400, ANSWER_NO_RETRY);
 	case DECISION_OUTAGE:
+	case DECISION_UNDECIDED:
 	case DECISION_UNLIMITED:
 	case DECISION_ALLOWED:
 		break;

@@ -18,12 +18,6 @@
 #include "request/intake.h"
 #include "request/request.h"
 
-static bool
-passes(const struct decision *d)
-{
-	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
-}
-
 static void
 decide(struct gateway *g, struct request *r)
 {
@@ -63,7 +57,7 @@ is_answered(struct gateway *g, struct connection *c, enum body_verdict body,
 			body_as_text(&r->body, &r->subject.form_body);
 		decide(g, r);
 	}
-	if (!passes(&r->decision)) {
+	if (!decision_passes(&r->decision)) {
 		*next = answer_refusal(c);
 	} else if (body != BODY_MORE && body != BODY_WHOLE) {
 		gateway_about_to_ask(g);
@@ -129,7 +123,8 @@ authorize_request(struct gateway *g, struct connection *c)
 	if (!read_subject(r))
 		return answer_send(c, 500, ANSWER_NO_RETRY);
 	decide(g, r);
-	return passes(&r->decision) ? answer_pass(c) : answer_refusal(c);
+	return decision_passes(&r->decision) ? answer_pass(c)
+					     : answer_refusal(c);
 }
 
 /* A request with a whole head: refuse it, or take it in. */
@@ -255,7 +250,7 @@ body_timed_out(struct gateway *g, struct connection *c)
 	counter_add(COUNTER_bodies_timed_out, 1);
 	if (r->undecided)
 		decide(g, r);
-	if (!passes(&r->decision))
+	if (!decision_passes(&r->decision))
 		return answer_refusal(c);
 	err_set(&r->error, "the body did not come in time");
 	return answer_send(c, 408, ANSWER_NO_RETRY);

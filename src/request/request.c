@@ -58,6 +58,8 @@ count(const struct request *r)
 	const struct decision *d = &r->decision;
 
 	switch (d->kind) {
+	case DECISION_UNDECIDED:
+		break;
 	case DECISION_UNLIMITED:
 		counter_add(COUNTER_requests_unlimited, 1);
 		break;
@@ -82,8 +84,7 @@ count(const struct request *r)
 static bool
 is_refusal(const struct request *r)
 {
-	return r->decision.kind != DECISION_UNLIMITED &&
-	    r->decision.kind != DECISION_ALLOWED;
+	return !decision_passes(&r->decision);
 }
 
 static void

@@ -166,6 +166,25 @@ def test_counters_are_logged_at_exit(farm):
     assert counters["scripts_run"] == "5"
 
 
+def test_what_was_never_decided_is_not_counted_as_unlimited(farm):
+    limit = fixed("5/1h", key="form:token", missing_key="skip")
+    gateway = farm.gateway({"store": MEMORY, "limit form": limit,
+                            "backend default": cgi()})
+    pairs = fcgi.env(
+        "/hello.cgi", "POST", CONTENT_LENGTH="10",
+        CONTENT_TYPE="application/x-www-form-urlencoded")
+    with gateway.connect() as conn:  # whose body never comes
+        conn.send(fcgi.head(pairs))
+        conn.send(fcgi.record(fcgi.STDIN, b"tok"))
+        assert gateway.ask("/hello.cgi").status == 200
+    gateway.stop()
+    counters = {}
+    for entry in gateway.log.find("counters"):
+        counters.update(entry)
+    assert counters["requests"] == "2"
+    assert counters["requests_unlimited"] == "1"
+
+
 def test_an_inherited_socket_is_served_and_never_unlinked(farm):
     with listener(farm.place / "given") as sock:
         gateway = farm.gateway(simple(), stdin=sock)

@@ -326,10 +326,9 @@ static const struct row table[] = {
 static void
 tell(const struct decision *d, struct buf *out)
 {
-	static const char *const kinds[] = { "unlimited", "allowed", "refused",
-		"forbidden", "ambiguous", "outage" };
-	bool passes =
-	    d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
+	static const char *const kinds[] = { "undecided", "unlimited",
+		"allowed", "refused", "forbidden", "ambiguous", "outage" };
+	bool passes = decision_passes(d);
 
 	/* Where there are no numbers to show, it speaks for no limit. */
 	buf_addf(out, "%s %s ", kinds[d->kind],

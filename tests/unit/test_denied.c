@@ -129,7 +129,7 @@ passes(struct rig *r, const char *path)
 	assert_true(subject_read(
 	    &r->subject, CONFIG_ROLE_RESPONDER, &r->params, r->config, &arena));
 	decision_make(&r->d, r->config, &r->stores, &r->subject, &arena);
-	return r->d.kind == DECISION_ALLOWED || r->d.kind == DECISION_UNLIMITED;
+	return decision_passes(&r->d);
 }
 
 /* It is refused; false: without asking the store. */
