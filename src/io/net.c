@@ -185,10 +185,12 @@ bool
 net_is_listening(int fd)
 {
 	int on = 0;
+	int type = 0;
 	socklen_t len = sizeof(on);
 
 	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 &&
-	    on != 0;
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && on != 0 &&
+	    type == SOCK_STREAM;
 }
 
 void

@@ -42,6 +42,7 @@ int net_listen_unix(
 /* Removes a path if the socket there is still the one of fd. */
 void net_unlink_own(const char *path, dev_t device, ino_t inode);
 
+/* Is it a stream socket that listens? */
 bool net_is_listening(int fd);
 void net_set_nonblocking(int fd);
 /*

@@ -15,6 +15,7 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "io/net.h"
+#include "process/activation.h"
 
 /*
  * One worker is woken for a connection, and re-arms before it serves it.
@@ -24,6 +25,7 @@
 
 struct listener {
 	int fd;
+	bool is_stdin;
 	char *path; /* to be removed, NULL: not ours */
 	dev_t device;
 	ino_t inode;
@@ -158,6 +160,36 @@ read_peers(
 	return true;
 }
 
+static void
+add_inherited(struct listeners *l, int fd, struct str name)
+{
+	char text[128];
+
+	l->at[l->n++] =
+	    (struct listener){ .fd = fd, .is_stdin = fd == STDIN_FILENO };
+	snprintf(text, sizeof(text), "descriptor %d%s%.*s%s", fd,
+	    name.len == 0 ? "" : " (", STR_ARG(name), name.len == 0 ? "" : ")");
+	describe(l, text);
+}
+
+static bool
+take_inherited(struct listeners *l, struct err *err)
+{
+	struct activation passed;
+
+	if (net_is_listening(STDIN_FILENO)) {
+		/* Another worker may have been quicker: no accept may wait. */
+		net_set_nonblocking(STDIN_FILENO);
+		add_inherited(l, STDIN_FILENO, STR(""));
+	}
+	if (!activation_take(&passed, LISTENERS_MAX - l->n, err))
+		return false;
+	for (size_t i = 0; i < passed.n; i++)
+		add_inherited(
+		    l, ACTIVATION_FD + (int)i, activation_next_name(&passed));
+	return true;
+}
+
 struct listeners *
 listeners_open(const struct config_gateway *gateway, struct err *err)
 {
@@ -170,13 +202,7 @@ listeners_open(const struct config_gateway *gateway, struct err *err)
 	}
 	pthread_mutex_init(&l->lock, NULL);
 	l->max_head = gateway->max_head_bytes;
-	ok = read_peers(l, gateway, err);
-	if (ok && net_is_listening(STDIN_FILENO)) {
-		/* Another worker may have been quicker: no accept may wait. */
-		net_set_nonblocking(STDIN_FILENO);
-		l->at[l->n++].fd = STDIN_FILENO;
-		describe(l, "descriptor 0");
-	}
+	ok = read_peers(l, gateway, err) && take_inherited(l, err);
 	for (size_t i = 0; ok && i < gateway->listen.n; i++)
 		ok = open_one(l, gateway, &gateway->listen.at[i], err);
 	if (ok)
@@ -194,7 +220,7 @@ listeners_close(struct listeners *l)
 		if (at->path != NULL)
 			net_unlink_own(at->path, at->device, at->inode);
 		free(at->path);
-		if (at->fd != STDIN_FILENO && !l->stopped)
+		if (!at->is_stdin && !l->stopped)
 			close(at->fd);
 	}
 	pthread_mutex_destroy(&l->lock);
@@ -240,7 +266,8 @@ listeners_watch(struct listeners *l, struct lot *lot, struct err *err)
 
 /*
  * An own socket is closed here, so that whoever connects now is refused
- * and goes elsewhere; an inherited one stays with who gave it.
+ * and goes elsewhere. So is one of systemd, which has it too: whoever connects
+ * now waits in it for the next of us. Descriptor 0 stays what it is.
  */
 void
 listeners_stop(struct listeners *l)
@@ -249,7 +276,7 @@ listeners_stop(struct listeners *l)
 	l->stopped = true;
 	set_events(l, EPOLL_CTL_DEL, 0);
 	for (size_t i = 0; i < l->n; i++)
-		if (l->at[i].fd != STDIN_FILENO)
+		if (!l->at[i].is_stdin)
 			close(l->at[i].fd);
 	pthread_mutex_unlock(&l->lock);
 }

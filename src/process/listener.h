@@ -1,9 +1,10 @@
 /*
  * listener: the sockets that web servers connect to.
  *
- * Those of the configuration, and descriptor 0 where it listens (spawn-fcgi,
- * mod_fcgid, lighttpd's bin-path). An inherited socket is never unlinked;
- * an own path is removed on close if the socket there is still ours. They
+ * Those of the configuration, descriptor 0 where it listens (spawn-fcgi,
+ * mod_fcgid, lighttpd's bin-path), and those that systemd passes, in any mix.
+ * An inherited socket is never unlinked; an own path is removed on close if
+ * the socket there is still ours. They
  * stand in the lot's epoll set, tagged 0, 1, ..., one event at a time; while
  * descriptors, memory or connections have run out they are disarmed, for
  * else they would wake workers for nothing.
@@ -23,7 +24,10 @@
 
 struct listeners;
 
-/* NULL and err: a socket could not be opened. None at all is no error. */
+/*
+ * NULL and err: a socket could not be opened, or what was inherited is none.
+ * None at all is no error.
+ */
 struct listeners *listeners_open(
     const struct config_gateway *gateway, struct err *err);
 /* Unlinks what is ours. No worker may use them any more. */

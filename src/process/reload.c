@@ -66,7 +66,7 @@ next_generation(const char *file, struct gateway *gateway,
 	return NULL;
 }
 
-void
+bool
 reload(const char *file, struct gateway *gateway, const struct config *started)
 {
 	struct err err;
@@ -77,7 +77,7 @@ reload(const char *file, struct gateway *gateway, const struct config *started)
 		counter_add(COUNTER_reload_failures, 1);
 		log_event(LOG_LEVEL_ERROR, "reload_failed",
 		    "%s: the old configuration stays: %s", file, err.text);
-		return;
+		return false;
 	}
 	config_report_restarts(started, next->config, log_finding, NULL);
 	running = gateway_generation(gateway);
@@ -88,4 +88,5 @@ reload(const char *file, struct gateway *gateway, const struct config *started)
 	lot_kick(gateway->lot);
 	counter_add(COUNTER_reloads, 1);
 	log_event(LOG_LEVEL_INFO, "reloaded", "%s", file);
+	return true;
 }

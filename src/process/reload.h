@@ -14,10 +14,10 @@
 bool reload_log(const struct config_log *log, struct err *err);
 /*
  * Reads the file and swaps it in, or says in the log why not: then nothing
- * has changed. What takes a restart is told, held against `started`, the
+ * has changed, and it is false. What takes a restart is told, held against `started`, the
  * configuration the process began with. The main thread's.
  */
-void reload(
+bool reload(
     const char *file, struct gateway *gateway, const struct config *started);
 
 #endif

@@ -30,6 +30,7 @@
 #include "process/identity.h"
 #include "process/listener.h"
 #include "process/maintenance.h"
+#include "process/notify.h"
 #include "process/reload.h"
 #include "process/stores.h"
 #include "process/worker.h"
@@ -211,6 +212,18 @@ log_ready(const struct server *s, const struct config *config)
 }
 
 static void
+tell_ready(struct gateway *g, const char *how)
+{
+	struct generation *current = gateway_generation(g);
+	const struct config *config = current->config;
+
+	notify_ready("%s: %zu limits, %zu backends, counts in %.200s", how,
+	    config->n_limits, config->n_backends,
+	    config->store.address == NULL ? "no store" : config->store.address);
+	generation_unref(current);
+}
+
+static void
 reopen_log(void)
 {
 	struct err err;
@@ -269,6 +282,7 @@ stop(struct server *s, const sigset_t *signals)
 	int64_t timeout_us = current->config->gateway.shutdown_timeout_us;
 
 	generation_unref(current);
+	notify_stopping(timeout_us);
 	log_event(LOG_LEVEL_INFO, "stopping", "%zu connections are open",
 	    lot_open_count(s->gateway.lot));
 	atomic_store(&s->gateway.stopping, true);
@@ -285,6 +299,18 @@ stop(struct server *s, const sigset_t *signals)
 }
 
 static void
+reload_and_tell(struct server *s)
+{
+	bool done;
+
+	notify_reloading();
+	done = reload(s->file, &s->gateway, s->started);
+	tell_ready(&s->gateway,
+	    done ? "Serving"
+		 : "The reload failed (see the log), serving as before");
+}
+
+static void
 take_signals(struct server *s, const sigset_t *signals)
 {
 	for (;;) {
@@ -294,7 +320,7 @@ take_signals(struct server *s, const sigset_t *signals)
 			stop(s, signals);
 			return;
 		case SIGHUP:
-			reload(s->file, &s->gateway, s->started);
+			reload_and_tell(s);
 			break;
 		case SIGUSR1:
 			reopen_log();
@@ -336,6 +362,7 @@ run(struct server *s, struct config *config)
 	if (!open_gateway(&s->gateway, config, &err) || !start(s, config, &err))
 		return fail(s, &err, EXIT_SOFTWARE);
 	log_ready(s, config);
+	tell_ready(&s->gateway, "Serving");
 	take_signals(s, &signals);
 	return 0;
 }
@@ -349,6 +376,7 @@ serve(const char *config_file)
 
 	if (!open_standard_descriptors())
 		return EXIT_SOFTWARE;
+	notify_init();
 	server.file = config_file;
 	config = config_load(config_file, print_finding, NULL);
 	if (config == NULL)

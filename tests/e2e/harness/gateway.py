@@ -10,6 +10,7 @@ import subprocess
 from harness import fcgi, process
 from harness.deadline import SCALE, until
 from harness.log import Log
+from harness.systemd import activated
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
 APPS = os.path.join(ROOT, "tests", "apps")
@@ -53,26 +54,31 @@ class Gateway(process.Process):
     count = 0
 
     def __init__(self, place, config, listen=None, stdin=None, nofile=None,
-                 wait=True, closed=(), prologue=":", env=None):
+                 wait=True, closed=(), prologue=":", env=None, passed=(),
+                 names=(), preexec_fn=None):
         """
         config: sections as a dict, or text. Unless it says otherwise it
         listens on a socket of its own in `place`. stdin: a listening
         socket to inherit instead. closed: descriptors closed at start.
         prologue: what a shell does first that then becomes the gateway.
+        passed: sockets that systemd passes, and their names.
         """
         Gateway.count += 1
         self.number = Gateway.count
-        self.stdin = stdin
         self.closed = closed
         self.address = listen or place / ("s%d" % self.number)
-        if stdin is not None:
-            self.address = stdin.getsockname()
+        # Is its address that of who started it?
+        self.inherits = listen is None and (stdin is not None or passed)
+        if self.inherits:
+            self.address = (stdin or passed[0]).getsockname()
         self.config_path = place / ("sluice%d.ini" % self.number)
         self.spool = place / ("spool%d" % self.number)
         os.mkdir(self.spool)
         self.write_config(config)
         self.links = 1  # to the store; opened when it pleases
         argv = WRAPPER + [BINARY, "serve", "-c", self.config_path]
+        if passed:
+            argv = activated(argv, [s.fileno() for s in passed], names)
         if nofile:
             argv = ["prlimit", "--nofile=%d:%d" % nofile] + argv
         if closed or prologue != ":":
@@ -82,7 +88,8 @@ class Gateway(process.Process):
         super().__init__(
             place, "sluice%d" % self.number, argv,
             stdin=stdin if stdin is not None else subprocess.DEVNULL,
-            stderr=subprocess.PIPE, env=env)
+            stderr=subprocess.PIPE, env=env,
+            pass_fds=[s.fileno() for s in passed], preexec_fn=preexec_fn)
         self.log = Log(self.popen.stderr)
         if wait:
             self.wait_ready()
@@ -92,7 +99,7 @@ class Gateway(process.Process):
         out = {k: dict(v) for k, v in config.items()}
         gateway = out.setdefault("gateway", {})
         gateway.setdefault("spool_directory", self.spool)
-        if self.stdin is None and "listen" not in gateway:
+        if not self.inherits and "listen" not in gateway:
             where = self.address
             gateway["listen"] = (
                 "unix:" + where if isinstance(where, str)
@@ -178,7 +185,7 @@ class Gateway(process.Process):
         found = [c for c in COMPLAINTS if c in text]
         assert not found, "%s in the output:\n%s" % (found, text)
         assert os.listdir(self.spool) == [], "a spool file was left"
-        if self.stdin is None and isinstance(self.address, str):
+        if not self.inherits and isinstance(self.address, str):
             assert not os.path.exists(self.address), "its socket was left"
         return code
 
