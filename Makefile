@@ -11,6 +11,7 @@ prefix ?= /usr/local
 bindir ?= $(prefix)/bin
 mandir ?= $(prefix)/share/man
 sysconfdir ?= /etc
+systemdunitdir ?= $(prefix)/lib/systemd/system
 
 # DEVELOPER=1: warnings are errors. SANITIZE=address,undefined or thread.
 # Each variant has a directory of its own: build/developer, build/thread ...
@@ -238,6 +239,8 @@ check-debian13: | deps-debian13
 
 # --- Installing it ---------------------------------------------------------
 
+UNITS := $(notdir $(wildcard conf/systemd/*))
+
 ## make install    DESTDIR=, prefix=/usr/local, sysconfdir=/etc; also uninstall
 install: all
 	install -D -m 755 $(BUILD)/sluice $(DESTDIR)$(bindir)/sluice
@@ -246,12 +249,17 @@ install: all
 	for page in $(wildcard doc/*.[58]); do \
 		install -D -m 644 "$$page" \
 		$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; done
+	for unit in $(UNITS); do \
+		install -D -m 644 /dev/null \
+		$(DESTDIR)$(systemdunitdir)/$$unit && \
+		sed 's,/usr/local/bin/sluice,$(bindir)/sluice,' \
+		conf/systemd/$$unit >$(DESTDIR)$(systemdunitdir)/$$unit; done
 
 # The configuration stays: it is its owner's.
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/sluice $(foreach page,$(wildcard doc/*.[58]), \
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir \
-		$(page)))
+		$(page))) $(UNITS:%=$(DESTDIR)$(systemdunitdir)/%)
 
 ## make clean      removes build/
 clean:
