@@ -4,6 +4,7 @@ the groups of rows are measured, which follows from the rows."""
 import operator
 from typing import NamedTuple, Optional
 
+import mixed
 import of_process
 import of_store
 from throughput import Half, Saturated, busy
@@ -95,6 +96,11 @@ ROWS = [
     Row("php", "php-fpm: refused / limiter in PHP refusing",
         ("php, refused", "php limiter, refused"), RATIO, (">=", 2.5)),
 
+    *(Row("mixed", "hot and cold keys: lease = %s" % size,
+          mixed.name_of(size), RATE) for size in mixed.SIZES),
+    Row("mixed", "hot and cold keys: lease = auto / best of the fixed",
+        (mixed.name_of("auto"), mixed.BEST_FIXED), RATIO, (">=", 1)),
+
     *(Row("threads", "lighttpd: exact, threads = %d / straight" % n,
           ("lighttpd, threads %d" % n, "lighttpd"), RATIO) for n in THREADS),
 
@@ -151,6 +157,7 @@ GROUPS = {
     "lighttpd": saturated("lighttpd"),
     "nginx": saturated("nginx"),
     "php": saturated("php"),
+    "mixed": mixed.mixed,
     "threads": saturated("threads"),
     "store": of_store.calls_a_second,
     "commands": of_store.commands,
