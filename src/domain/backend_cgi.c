@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/counter.h"
+#include "domain/cgi_env.h"
 #include "domain/script.h"
 #include "io/net.h"
 #include "io/spawn.h"
@@ -29,7 +29,6 @@
 #define LOOK_US 100000
 /* Closed output may come a moment before the end. */
 #define STATUS_GRACE_US 300000
-#define DEFAULT_PATH    "PATH=/usr/local/bin:/usr/bin:/bin"
 
 /* The gateway's ends of the pipes, and the script's. */
 struct pipes {
@@ -75,126 +74,6 @@ open_pipes(struct pipes *p, struct err *err)
 	err_set(err, "pipe: %s", strerror(errno));
 	close_pipes(p);
 	return false;
-}
-
-/*
- * A name the script's loader, shell or interpreter would obey, or that no
- * environment can hold.
- */
-static bool
-is_unfit(struct str name)
-{
-	static const struct str families[] = { { "LD_", 3 }, { "MALLOC_", 7 },
-		{ "GLIBC_", 6 }, { "BASH", 4 }, { "PYTHON", 6 }, { "PERL", 4 },
-		{ "RUBY", 4 }, { "NODE_", 5 } };
-	static const char *const obeyed[] = { "PATH", "IFS", "ENV", "CDPATH",
-		"SHELLOPTS", "PS4", "GCONV_PATH", "LOCPATH", "NLSPATH",
-		"TMPDIR" };
-
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		if (str_starts(name, families[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(obeyed) / sizeof(obeyed[0]); i++)
-		if (str_eq(name, str_of(obeyed[i])))
-			return true;
-	for (size_t i = 0; i < name.len; i++) {
-		char c = name.p[i];
-
-		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-			c == '_' || (i > 0 && c >= '0' && c <= '9')))
-			return true;
-	}
-	return false;
-}
-
-static bool
-is_repeated(const struct params *params, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (str_eq(params->at[i].name, params->at[at].name))
-			return true;
-	return false;
-}
-
-struct environment {
-	struct arena *arena;
-	char **at;
-	size_t n;
-	bool failed;
-};
-
-static void
-set(struct environment *e, struct str name, struct str value)
-{
-	char *text = arena_alloc(e->arena, name.len + value.len + 2);
-
-	if (text == NULL) {
-		e->failed = true;
-		return;
-	}
-	memcpy(text, name.p, name.len);
-	text[name.len] = '=';
-	if (value.len > 0)
-		memcpy(text + name.len + 1, value.p, value.len);
-	e->at[e->n++] = text;
-}
-
-/* What finding the script has changed. */
-static struct str
-value_of(const struct param *p, const struct script *script)
-{
-	if (str_eq(p->name, STR("SCRIPT_FILENAME")))
-		return str_of(script->path);
-	if (script->split && str_eq(p->name, STR("SCRIPT_NAME")))
-		return script->script_name;
-	if (script->split && str_eq(p->name, STR("PATH_INFO")))
-		return script->path_info;
-	return p->value;
-}
-
-static void
-pass_on(struct environment *e, const struct config_backend *backend)
-{
-	bool has_path = false;
-
-	for (size_t i = 0; i < backend->env.n; i++) {
-		const char *name = backend->env.at[i];
-		const char *value = getenv(name);
-
-		if (value == NULL)
-			continue;
-		has_path = has_path || strcmp(name, "PATH") == 0;
-		set(e, str_of(name), str_of(value));
-	}
-	if (!has_path) {
-		static char path[] = DEFAULT_PATH;
-
-		e->at[e->n++] = path;
-	}
-}
-
-/* NULL: no memory. */
-static char **
-make_environment(struct exchange *x, const struct script *script)
-{
-	const struct params *params = x->params;
-	struct environment e = { .arena = x->arena };
-
-	e.at = arena_alloc(
-	    x->arena, (params->n + x->backend->env.n + 5) * sizeof(*e.at));
-	if (e.at == NULL)
-		return NULL;
-	pass_on(&e, x->backend);
-	for (size_t i = 0; i < params->n; i++)
-		if (!is_unfit(params->at[i].name) && !is_repeated(params, i))
-			set(&e, params->at[i].name,
-			    value_of(&params->at[i], script));
-	if (params_get(params, STR("GATEWAY_INTERFACE")).len == 0)
-		set(&e, STR("GATEWAY_INTERFACE"), STR("CGI/1.1"));
-	if (script->split && script->path_info.len > 0 &&
-	    params_count(params, STR("PATH_INFO")) == 0)
-		set(&e, STR("PATH_INFO"), script->path_info);
-	return e.failed ? NULL : e.at;
 }
 
 static bool
@@ -247,7 +126,7 @@ start(struct exchange *x, const struct script *script, struct pipes *pipes)
 	};
 	pid_t pid;
 
-	s.envp = make_environment(x, script);
+	s.envp = cgi_env_make(x->params, &x->backend->env, script, x->arena);
 	if (s.envp == NULL) {
 		err_set(&x->error, "out of memory");
 		return -1;

@@ -25,8 +25,9 @@ without_proxy(struct str name)
 		slash = memchr(name.p + i, '/', name.len - i);
 		if (slash == NULL)
 			break;
-		return (
-		    struct str){ slash, name.len - (size_t)(slash - name.p) };
+		name.len -= (size_t)(slash - name.p);
+		name.p = slash;
+		return name;
 	}
 	return STR_NONE;
 }
@@ -128,11 +129,26 @@ admit(const struct config_backend *backend, const char *path,
 	return SCRIPT_FORBIDDEN;
 }
 
+/* RFC 3875, 4.1.6: what PATH_INFO would be as a path of its own. */
+static bool
+translate(struct script *script, struct str root, struct arena *arena)
+{
+	script->path_translated = STR_NONE;
+	if (script->path_info.len == 0 || root.len == 0)
+		return true;
+	if (root.p[root.len - 1] == '/')
+		root.len--;
+	script->path_translated =
+	    join3(arena, root, script->path_info, STR_NONE);
+	return script->path_translated.p != NULL;
+}
+
 /* What was cut off the file's name is PATH_INFO, and not of the script. */
 static bool
 split(struct script *script, const struct params *params, struct str tail,
     struct arena *arena)
 {
+	struct str root = params_get(params, STR("DOCUMENT_ROOT"));
 	struct str name = params_get(params, STR("SCRIPT_NAME"));
 	struct str info = params_get(params, STR("PATH_INFO"));
 	struct str whole = join3(arena, name, info, STR_NONE);
@@ -144,10 +160,11 @@ split(struct script *script, const struct params *params, struct str tail,
 	    str_eq(
 		(struct str){ whole.p + whole.len - tail.len, tail.len }, tail))
 		script->script_name.len -= tail.len;
-	return whole.p != NULL && script->path_info.p != NULL;
+	return whole.p != NULL && script->path_info.p != NULL &&
+	    translate(script, root, arena);
 }
 
-/* A param's value has a NUL behind it. */
+/* The name has a NUL behind it. */
 static bool
 is_directory(struct str name)
 {
@@ -186,12 +203,14 @@ enum script_status
 script_find(const struct config_backend *backend, const struct params *params,
     struct arena *arena, struct script *script, struct err *err)
 {
-	struct str name =
-	    without_proxy(params_get(params, STR("SCRIPT_FILENAME")));
+	struct str name = arena_copy(
+	    arena, without_proxy(params_get(params, STR("SCRIPT_FILENAME"))));
 	struct str root = params_get(params, STR("DOCUMENT_ROOT"));
 	enum script_status status = SCRIPT_NOT_FOUND;
 
 	*script = (struct script){ .path = NULL };
+	if (name.p == NULL)
+		return SCRIPT_NO_MEMORY;
 	if (name.len == 0)
 		err_set(err, "no SCRIPT_FILENAME");
 	else

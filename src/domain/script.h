@@ -3,8 +3,9 @@
  *
  * SCRIPT_FILENAME (less Apache's "proxy:fcgi://host"), or where that names
  * no file DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO, cut back at slashes until
- * a file is found; the rest is PATH_INFO. The real path must lie inside the
- * backend's root. Any thread; results live in the arena.
+ * a file is found; the rest is PATH_INFO, and below DOCUMENT_ROOT it is
+ * PATH_TRANSLATED. The real path must lie inside the backend's root. Any
+ * thread; results live in the arena.
  */
 #ifndef SLUICE_SCRIPT_H
 #define SLUICE_SCRIPT_H
@@ -27,9 +28,10 @@ struct script {
 	const char *path;        /* real, inside the root */
 	const char *directory;   /* where it lies */
 	const char *interpreter; /* NULL: run it itself */
-	bool split;              /* the two below replace what came */
+	bool split;              /* those below replace what came */
 	struct str script_name;
-	struct str path_info;
+	struct str path_info;       /* empty: there is none */
+	struct str path_translated; /* empty: there is none */
 };
 
 enum script_status script_find(const struct config_backend *backend,

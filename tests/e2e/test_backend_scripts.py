@@ -1,0 +1,224 @@
+"""CGI scripts: which one is meant, what it is given, how it may end."""
+
+import os
+import shutil
+
+import pytest
+
+from harness import fcgi, process
+from harness.deadline import SCALE, elapse, until
+from harness.recipes import cgi
+
+HEAD = "printf 'Content-Type: text/plain\\r\\n\\r\\n'\n"
+# What the script was started with, before a shell has added its own.
+ENV = HEAD + "tr '\\0' '\\n' </proc/$$/environ\n"
+
+
+@pytest.fixture(scope="module")
+def root(shared):
+    os.makedirs(shared.place / "sites/root/sub")
+    os.symlink("sites", shared.place / "way")
+    return shared.place / "sites/root"
+
+
+@pytest.fixture(scope="module")
+def gateway(shared, root):
+    os.environ["SLUICE_TEST_TWICE"] = "the gateway's"
+    os.environ["SLUICE_TEST_HIDDEN"] = "hidden"
+    way = shared.place / "way/root"
+    return shared.gateway({
+        "backend short": {**cgi(way, run_timeout="500ms"),
+                          "path": "/short/*"},
+        "backend default": cgi(way, env="SLUICE_TEST_TWICE"),
+    })
+
+
+@pytest.fixture(scope="module")
+def write(shared, root):
+    """Writes a script of that name below root; its path."""
+    def write(name, body, mode=0o755):
+        return shared.place.write(
+            "sites/root/" + name, "#!/bin/sh\n" + body, mode)
+    return write
+
+
+def variables(got):
+    assert (got.status, got.complete) == (200, True)
+    pairs = [line.split("=", 1) for line in got.body.decode().split("\n")
+             if line]
+    names = [name for name, _ in pairs]
+    assert len(set(names)) == len(names), "twice in an environment"
+    return dict(pairs)
+
+
+WAYS = {
+    "whole_path": {"SCRIPT_FILENAME": "{root}/env.cgi/more/x",
+                   "SCRIPT_NAME": "/env.cgi/more/x"},
+    "proxy": {"SCRIPT_FILENAME": "proxy:fcgi://localhost:9{root}"
+                                 "/env.cgi/more/x",
+              "SCRIPT_NAME": "/env.cgi/more/x"},
+    "balancer": {"SCRIPT_FILENAME": "proxy:balancer://pool{root}"
+                                    "/env.cgi/more/x",
+                 "SCRIPT_NAME": "/env.cgi/more/x"},
+    "cut_by_the_server": {"SCRIPT_FILENAME": "{root}/env.cgi",
+                          "SCRIPT_NAME": "/env.cgi", "PATH_INFO": "/more/x",
+                          "PATH_TRANSLATED": "{root}/more/x"},
+    "no_file_name": {"SCRIPT_FILENAME": None, "DOCUMENT_ROOT": "{root}",
+                     "SCRIPT_NAME": "/env.cgi/more/x"},
+    "root_with_a_slash": {"SCRIPT_FILENAME": None,
+                          "DOCUMENT_ROOT": "{root}/",
+                          "SCRIPT_NAME": "/env.cgi/more/x"},
+    "info_apart": {"SCRIPT_FILENAME": None, "DOCUMENT_ROOT": "{root}",
+                   "SCRIPT_NAME": "/env.cgi", "PATH_INFO": "/more/x"},
+    "all_is_info": {"SCRIPT_FILENAME": "{root}/", "DOCUMENT_ROOT": "{root}",
+                    "SCRIPT_NAME": "", "PATH_INFO": "/env.cgi/more/x"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_81_82_what_is_behind_the_script_is_path_info(
+        gateway, root, write, way):
+    write("env.cgi", ENV)
+    said = {n: v and v.format(root=root) for n, v in WAYS[way].items()}
+    said.setdefault("DOCUMENT_ROOT", root)
+    env = variables(gateway.ask("/env.cgi/more/x", **said))
+    assert env["SCRIPT_FILENAME"] == root + "/env.cgi"
+    assert env["SCRIPT_NAME"] == "/env.cgi"
+    assert env["PATH_INFO"] == "/more/x"
+    assert env["PATH_TRANSLATED"] == root + "/more/x"
+    assert env["REQUEST_URI"] == "/env.cgi/more/x"
+
+
+def test_no_path_info_is_made_up(gateway, root, write):
+    path = write("env.cgi", ENV)
+    env = variables(gateway.ask("/env.cgi", SCRIPT_FILENAME=path))
+    assert "PATH_INFO" not in env and "PATH_TRANSLATED" not in env
+    env = variables(gateway.ask("/env.cgi", SCRIPT_FILENAME=None,
+                                DOCUMENT_ROOT=root))
+    assert "PATH_INFO" not in env and "PATH_TRANSLATED" not in env
+
+
+def test_78_a_file_name_is_not_decoded(gateway, root, write):
+    write("env.cgi", HEAD + "echo plain\n")
+    for name in ("%65nv.cgi", "ask?.cgi", "a b+c.cgi"):
+        path = write(name, HEAD + "basename \"$0\"\n")
+        got = gateway.ask("/x", SCRIPT_FILENAME=path)
+        assert got.body.decode() == name + "\n"
+
+
+LINKS = {
+    # a link below root: where it leads, what a request for it gets
+    "to_a_script.cgi": ("sub/real.cgi", 200),
+    "absolute.cgi": ("{root}/sub/real.cgi", 200),
+    "of_a_link.cgi": ("to_a_script.cgi", 200),
+    "sub/up.cgi": ("../sub/real.cgi", 200),
+    "out.cgi": ("../outside.cgi", 403),
+    "out_dir": ("..", 403),
+    "neighbour": ("../root2", 403),
+    "dangling.cgi": ("nowhere", 404),
+    "loop.cgi": ("loop.cgi", 404),
+}
+
+
+def test_links_lead_nowhere_outside_root(gateway, root, write):
+    write("sub/real.cgi", HEAD + "pwd; basename $0\n")
+    write("../outside.cgi", HEAD)
+    os.makedirs(root + "2")
+    write("../root2/outside.cgi", HEAD)
+    for name, (target, status) in LINKS.items():
+        path = root + "/" + name
+        os.symlink(target.format(root=root), path)
+        if os.path.isdir(path):
+            path += "/outside.cgi"
+        got = gateway.ask("/x", SCRIPT_FILENAME=path)
+        assert (name, got.status, got.complete) == (name, status, True)
+        if status == 200:
+            assert got.body == (root + "/sub\nreal.cgi\n").encode()
+
+
+def test_its_environment_is_exactly_the_requests(gateway, write):
+    path = write("env.cgi", ENV)
+    items = fcgi.env("/env.cgi", SCRIPT_FILENAME=path, EMPTY="",
+                     REDIRECT_STATUS="200")
+    dropped = [("FCGI_ROLE", "x"), ("LD_PRELOAD", "x"), ("BASH_ENV", "x"),
+               ("PYTHONPATH", "x"), ("PERL5LIB", "x"), ("IFS", "x"),
+               ("PATH", "x"), ("a-b", "x"), ("BASH_FUNC_a%%", "() { x; }"),
+               ("1A", "x"), ("SLUICE_TEST_TWICE", "the request's")]
+    env = variables(fcgi.ask(gateway.address, items + dropped))
+    want = dict(items)
+    want["PATH"] = "/usr/local/bin:/usr/bin:/bin"
+    want["SLUICE_TEST_TWICE"] = "the gateway's"
+    assert env == want
+
+
+@pytest.mark.parametrize("name", [
+    "HTTP_PROXY", "HTTP_Proxy", "http_proxy", "Http_proxy"])
+def test_83_httpoxy_in_every_spelling(gateway, write, name):
+    path = write("env.cgi", ENV)
+    items = fcgi.env("/env.cgi", SCRIPT_FILENAME=path)
+    got = fcgi.ask(gateway.address, items + [(name, "evil")] * 2)
+    assert got.status == 200
+    assert b"evil" not in got.body
+
+
+def test_31_executable_but_not_readable(farm):
+    """By a user whom permissions bind: a copy of cat, which answers what
+    it is sent."""
+    root = farm.place / "bin"
+    os.makedirs(root)
+    os.chmod(farm.place.path, 0o755)
+    for name, mode in (("cat.cgi", 0o111), ("mine.cgi", 0o600)):
+        shutil.copyfile("/bin/cat", root + "/" + name)
+        os.chmod(root + "/" + name, mode)
+    become = 'set -- setpriv --reuid=65534 --regid=65534 --clear-groups "$@"'
+    gateway = farm.gateway(
+        {"backend default": cgi(root)},
+        listen=("127.0.0.1", process.free_port()),
+        prologue=become if os.geteuid() == 0 else ":", wait=False)
+    os.chmod(gateway.spool, 0o777)
+    gateway.wait_ready()
+    body = b"Content-Type: text/plain\r\n\r\nread"
+    got = gateway.ask("/", body, SCRIPT_FILENAME=root + "/cat.cgi",
+                      method="POST", CONTENT_LENGTH=str(len(body)))
+    assert (got.status, got.body) == (200, b"read")
+    got = gateway.ask("/", SCRIPT_FILENAME=root + "/mine.cgi")
+    assert got.status == 403
+
+
+def test_99_its_input_ends(gateway, write):
+    """With no body at once, else behind the body."""
+    path = write("wc.cgi", HEAD + "wc -c\n")
+    got = gateway.ask("/", SCRIPT_FILENAME=path)
+    assert (got.status, got.body.strip()) == (200, b"0")
+    got = gateway.ask("/", b"12345", SCRIPT_FILENAME=path, method="POST",
+                      CONTENT_LENGTH="5")
+    assert (got.status, got.body.strip()) == (200, b"5")
+
+
+@pytest.mark.parametrize("first", ["#!/nowhere/sh\n", "no program\n"])
+def test_what_can_not_be_started_is_502(gateway, root, shared, first):
+    path = shared.place.write("sites/root/no.cgi", first, 0o755)
+    mark = gateway.log.mark()
+    got = gateway.ask("/", SCRIPT_FILENAME=path)
+    assert (got.status, got.complete) == (502, True)
+    entry = gateway.log.wait_for("request", 5.0, mark)
+    assert "can not start " + path in entry["error"]
+
+
+def test_95_works_on_but_not_for_ever(gateway, write, tmp_path):
+    pids = str(tmp_path / "pid")
+    path = write("short.cgi", HEAD + "echo answered\necho $$ >'%s'\n"
+                 "exec >&- 2>&-\nexec tail -f /dev/null\n" % pids)
+    got = gateway.ask("/short/x", SCRIPT_FILENAME=path)
+    assert (got.body, got.complete) == (b"answered\n", True)
+    with open(pids) as f:
+        pid = int(f.read())
+    until(lambda: not process.alive(pid), 5.0, "the script's end")
+
+
+def test_95_killed_from_outside_and_nothing_spins(gateway, write):
+    path = write("own.cgi", "kill -15 $$\n")
+    assert gateway.ask("/", SCRIPT_FILENAME=path).status == 502
+    before = gateway.cpu_seconds()
+    elapse(0.3)
+    assert gateway.cpu_seconds() - before < 0.1 * SCALE
