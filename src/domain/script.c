@@ -8,7 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "proxy:fcgi://host:port/path": what Apache's default leaves in front. */
+/*
+ * "proxy:fcgi://host:port/path": what Apache's default leaves in front, and
+ * some releases of it a query behind.
+ */
 static struct str
 without_proxy(struct str name)
 {
@@ -27,7 +30,7 @@ without_proxy(struct str name)
 			break;
 		name.len -= (size_t)(slash - name.p);
 		name.p = slash;
-		return name;
+		return str_cut(&name, '?');
 	}
 	return STR_NONE;
 }

@@ -98,6 +98,17 @@ def test_no_path_info_is_made_up(gateway, root, write):
     assert "PATH_INFO" not in env and "PATH_TRANSLATED" not in env
 
 
+@pytest.mark.parametrize("query", ["?a=b", "?a=/b/c"])
+def test_48_a_query_in_apaches_file_name_is_cut(gateway, root, write, query):
+    write("env.cgi", ENV)
+    env = variables(gateway.ask(
+        "/env.cgi" + query, SCRIPT_FILENAME="proxy:fcgi://localhost" + root
+        + "/env.cgi" + query))
+    assert env["SCRIPT_FILENAME"] == root + "/env.cgi"
+    assert env["QUERY_STRING"] == query[1:]
+    assert "PATH_INFO" not in env
+
+
 def test_78_a_file_name_is_not_decoded(gateway, root, write):
     write("env.cgi", HEAD + "echo plain\n")
     for name in ("%65nv.cgi", "ask?.cgi", "a b+c.cgi"):
