@@ -179,19 +179,22 @@ serve(struct exchange *x, pid_t pid, struct pipes *pipes, struct pump *pump)
 	return end;
 }
 
-/* Its output has ended, and it has, with this status. */
+/*
+ * Its output has ended, and it has, with this status. Behind an answer that
+ * is whole a status is only told to the log.
+ */
 static enum exchange_end
 conclude(struct exchange *x, struct pump *pump, int status)
 {
-	if (!response_is_whole(&x->response)) {
-		if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
-			err_set(&x->error, "ended with status %d",
-			    WEXITSTATUS(status));
-	} else if (WIFSIGNALED(status) && x->response.body_left < 0) {
+	bool was_killed = WIFSIGNALED(status);
+
+	if (was_killed)
 		err_set(&x->error, "ended by signal %d", WTERMSIG(status));
-	} else {
+	else if (WEXITSTATUS(status) != 0)
+		err_set(&x->error, "ended with status %d", WEXITSTATUS(status));
+	if (response_is_whole(&x->response) &&
+	    (!was_killed || x->response.body_left >= 0))
 		return exchange_finish(x, pump);
-	}
 	return exchange_give_up(x, pump, PUMP_END_EOF);
 }
 

@@ -37,6 +37,7 @@ struct client {
 	bool stdout_ended;
 	bool ended;
 	bool has_more; /* there were bytes behind END */
+	uint32_t app_status;
 	uint8_t protocol_status;
 };
 
@@ -124,6 +125,9 @@ close_record(struct client *c)
 {
 	if (c->h.type == FCGI_END_REQUEST && c->end_len == END_BYTES) {
 		c->ended = true;
+		c->app_status = (uint32_t)c->end[0] << 24 |
+		    (uint32_t)c->end[1] << 16 | (uint32_t)c->end[2] << 8 |
+		    c->end[3];
 		c->protocol_status = c->end[4];
 	}
 	c->header_len = 0;
@@ -208,6 +212,9 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 		    ? EXCHANGE_BROKEN
 		    : EXCHANGE_OVERLOADED;
 	}
+	if (c->app_status != 0)
+		err_set(&x->error, "ended with status %lu",
+		    (unsigned long)c->app_status);
 	if (whole && response_is_whole(&x->response))
 		return exchange_finish(x, pump);
 	if (c->has_stray)
@@ -294,6 +301,8 @@ run_once(struct exchange *x, enum reach_wants wants, enum exchange_end *end)
 		pump_release(&pump);
 		return true;
 	}
+	/* Of addresses that were tried before. */
+	x->error.text[0] = '\0';
 	if (reach.uses > 0) {
 		client.id = (uint16_t)(FIRST_ID + reach.uses % IDS);
 		fcgi_set_id(&pump.up, client.id);

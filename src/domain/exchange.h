@@ -50,7 +50,7 @@ struct exchange {
 	void (*on_end)(void *context);
 	void *context;
 	struct response response;
-	struct err error; /* why it did not end well */
+	struct err error; /* why it did not end well, or what to log */
 
 	/* Its own. */
 	uint64_t body_at;

@@ -101,8 +101,7 @@ run_exchange(struct connection *c, int stop, int *status)
 		r->body.spool.bytes, &r->arena, &forwarded))
 		end = backend_run(&x);
 	*status = x.response.head.status;
-	if (end != EXCHANGE_DONE)
-		r->error = x.error;
+	r->error = x.error;
 	response_release(&x.response);
 	r->backend_us = clock_mono_us() - begun_us;
 	return end;

@@ -162,9 +162,12 @@ def test_58_what_is_beyond_the_length_is_cut(gateway):
 
 
 def test_an_exit_status_after_the_head_is_only_logged(gateway):
+    mark = gateway.log.mark()
     got = gateway.ask("/failed")
     assert (got.status, got.body) == (200, b"all of it")
     assert got.end[1] == fcgi.COMPLETE
+    entry = gateway.log.wait_for("request", 5.0, mark)
+    assert entry["error"] == "ended with status 3"
 
 
 def test_504_no_first_byte(gateway, behaviour):

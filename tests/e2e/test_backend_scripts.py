@@ -206,6 +206,38 @@ def test_99_its_input_ends(gateway, write):
     assert (got.status, got.body.strip()) == (200, b"5")
 
 
+ENDS = {
+    # the script, status (None: it may be out already), log
+    "fails_without_head": ("exit 3\n", 502, "ended with status 3"),
+    "fails_behind_it": (HEAD + "echo all\nexit 3\n", 200,
+                        "ended with status 3"),
+    "killed_without_head": ("kill -9 $$\n", 502, "ended by signal 9"),
+    "killed_behind_it": (HEAD + "echo all\nkill -9 $$\n", None,
+                         "ended by signal 9"),
+    "killed_behind_all": (
+        "printf 'Content-Length: 4\\n\\nall\\n'\nkill -9 $$\n", 200,
+        "ended by signal 9"),
+    "half_a_head": ("printf 'Content-Type: text/pl'\n", 502,
+                    "before a response head"),
+    "half_a_body": ("printf 'Content-Length: 9\\n\\nall\\n'\n", None,
+                    "ended too early"),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_33_how_it_ends(gateway, write, how):
+    script, status, text = ENDS[how]
+    path = write(how + ".cgi", script)
+    mark = gateway.log.mark()
+    got = gateway.ask("/" + how, SCRIPT_FILENAME=path)
+    entry = gateway.log.wait_for("request", 5.0, mark)
+    assert text in entry.get("error", "")
+    if status is None and got.status != 502:
+        assert got.end is None
+    else:
+        assert (got.status, got.complete) == (status or 502, True)
+
+
 @pytest.mark.parametrize("first", ["#!/nowhere/sh\n", "no program\n"])
 def test_what_can_not_be_started_is_502(gateway, root, shared, first):
     path = shared.place.write("sites/root/no.cgi", first, 0o755)
