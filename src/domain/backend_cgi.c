@@ -158,7 +158,6 @@ static enum pump_end
 serve(struct exchange *x, pid_t pid, struct pipes *pipes, struct pump *pump)
 {
 	const struct config_backend *b = x->backend;
-	enum pump_end end;
 
 	pump->in = pipes->in[1];
 	pipes->in[1] = -1;
@@ -173,10 +172,7 @@ serve(struct exchange *x, pid_t pid, struct pipes *pipes, struct pump *pump)
 	pump->first_byte_timeout_us = b->run_timeout_us;
 	pump->idle_timeout_us = b->idle_timeout_us;
 	pump->deadline_us = clock_mono_us() + b->run_timeout_us;
-	end = pump_run(pump);
-	close_one(&pump->in);
-	close_one(&pump->exited);
-	return end;
+	return pump_run(pump);
 }
 
 /*
@@ -198,17 +194,38 @@ conclude(struct exchange *x, struct pump *pump, int status)
 	return exchange_give_up(x, pump, PUMP_END_EOF);
 }
 
+/*
+ * The script has closed its output and works on: it may read the rest of its
+ * input, and complain. true: it has ended.
+ */
+static bool
+let_work(struct exchange *x, struct pump *pump, pid_t pid)
+{
+	int64_t deadline_us = pump->deadline_us;
+	bool ended = false;
+
+	buf_reset(&pump->down);
+	pump->down_at = 0;
+	pump->out = pump->front = -1;
+	pump->idle_timeout_us = x->backend->run_timeout_us;
+	while (!ended && clock_mono_us() < deadline_us &&
+	    !net_wait(x->stop, POLLIN, 0)) {
+		pump->deadline_us = clock_mono_us() + LOOK_US;
+		/* Half a body must not be taken for a whole one. */
+		if (pump_run(pump) == PUMP_END_BROKEN)
+			break;
+		ended = spawn_wait(pid, 0);
+	}
+	return ended;
+}
+
 /* The client has its answer while the script still works on. */
 static enum exchange_end
 conclude_early(struct exchange *x, struct pump *pump, pid_t pid)
 {
 	enum exchange_end result = conclude(x, pump, 0);
-	bool ended = false;
 
-	while (!ended && clock_mono_us() < pump->deadline_us &&
-	    !net_wait(x->stop, POLLIN, 0))
-		ended = spawn_wait(pid, clock_mono_us() + LOOK_US);
-	if (!ended)
+	if (!let_work(x, pump, pid))
 		end_group(pid);
 	spawn_reap(pid);
 	return result;
@@ -242,6 +259,8 @@ run(struct exchange *x, const struct script *script)
 	} else {
 		result = conclude_early(x, &pump, pid);
 	}
+	close_one(&pump.in);
+	close_one(&pump.exited);
 	pump_release(&pump);
 	close_pipes(&pipes);
 	return result;

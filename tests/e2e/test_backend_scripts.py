@@ -248,6 +248,21 @@ def test_what_can_not_be_started_is_502(gateway, root, shared, first):
     assert "can not start " + path in entry["error"]
 
 
+def test_95_works_on_after_its_answer(gateway, write, tmp_path):
+    """It has closed its output. It still may read, and complain."""
+    done = str(tmp_path / "done")
+    path = write("on.cgi", HEAD + "echo answered\nexec >&-\n"
+                 "head -c 300000 /dev/zero | tr '\\0' e >&2\n"
+                 "wc -c >'%s.new'; mv '%s.new' '%s'\n" % (done, done, done))
+    body = b"b" * 500000
+    got = gateway.ask("/on", body, SCRIPT_FILENAME=path, method="POST",
+                      CONTENT_LENGTH=str(len(body)))
+    assert (got.body, got.complete) == (b"answered\n", True)
+    until(lambda: os.path.exists(done), 5.0, "the script's last step")
+    with open(done) as f:
+        assert int(f.read()) == len(body)
+
+
 def test_95_works_on_but_not_for_ever(gateway, write, tmp_path):
     pids = str(tmp_path / "pid")
     path = write("short.cgi", HEAD + "echo answered\necho $$ >'%s'\n"
