@@ -115,6 +115,9 @@ open_record(struct client *c)
 	if (c->has_stray)
 		return false;
 	c->heard = true;
+	if (c->h.type == FCGI_END_REQUEST && c->h.content < END_BYTES)
+		return err_set(
+		    &c->x->error, "an END of %u bytes", (unsigned)c->h.content);
 	if (c->h.type == FCGI_STDOUT && c->h.content == 0)
 		c->stdout_ended = true;
 	return true;
@@ -212,7 +215,11 @@ conclude(struct client *c, struct pump *pump, enum pump_end end)
 		    ? EXCHANGE_BROKEN
 		    : EXCHANGE_OVERLOADED;
 	}
-	if (c->app_status != 0)
+	/* Behind a head it is only told to the log, as web servers ignore it. */
+	if (c->protocol_status != FCGI_REQUEST_COMPLETE)
+		err_set(&x->error, "ended with protocol status %u",
+		    (unsigned)c->protocol_status);
+	else if (c->app_status != 0)
 		err_set(&x->error, "ended with status %lu",
 		    (unsigned long)c->app_status);
 	if (whole && response_is_whole(&x->response))
