@@ -56,8 +56,7 @@ def test_its_environment_is_the_request_and_nothing_else(gateway):
     assert "HOME" not in env
 
 
-def test_B73_httpoxy(gateway):
-    """Part B 83."""
+def test_83_httpoxy(gateway):
     got = gateway.ask("/env.cgi", headers={"Proxy": "evil:1"})
     assert got.status == 200
     assert b"evil" not in got.body

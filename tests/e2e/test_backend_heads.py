@@ -143,7 +143,7 @@ def test_php_sees_the_request_as_it_is(gateway):
     assert server["FCGI_ROLE"] == "RESPONDER"  # php-fpm's own, not ours
 
 
-def test_B73_httpoxy_php(gateway):
+def test_83_httpoxy_php(gateway):
     got = gateway.ask("/env.php", headers={"Proxy": "evil:1"})
     assert got.status == 200
     assert b"evil" not in got.body
