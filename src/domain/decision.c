@@ -184,17 +184,6 @@ weigh(struct decision *d, const struct batch *b)
 	}
 }
 
-/* Nothing is committed of a question that an enforcing check refuses. */
-static bool
-was_committed(const struct batch *b)
-{
-	for (size_t i = 0; i < b->n; i++)
-		if (!is_observed(b->limit[i]) &&
-		    b->answer.verdict[i].kind == VERDICT_REFUSED)
-			return false;
-	return true;
-}
-
 /* Does its cost depend on the response? */
 static bool
 is_open(const struct config_limit *limit)
@@ -219,7 +208,8 @@ static void
 keep(struct decision *d, const struct store *store, const struct batch *b,
     enum decision_asked asked)
 {
-	bool committed = was_committed(b);
+	const struct store_question q = { .check = b->check, .n = b->n };
+	bool committed = !store_refuses(&q, &b->answer);
 
 	for (size_t i = 0; i < b->n; i++) {
 		struct decision_part *part = &d->part[d->n_parts++];

@@ -198,13 +198,12 @@ void
 denied_learn(const struct denied_request *r, const struct store_answer *answer,
     int64_t sent_us)
 {
-	bool refused = false;
+	const struct store_question q = { .check = r->check, .n = r->n };
+	bool refused;
 
 	if (r->cache == NULL || answer->status != STORE_ANSWERED)
 		return;
-	for (size_t i = 0; i < r->n && !refused; i++)
-		refused = answer->verdict[i].kind == VERDICT_REFUSED &&
-		    !r->check[i].check.observe;
+	refused = store_refuses(&q, answer);
 	for (size_t i = 0; i < r->n && !refused; i++)
 		if (is_spent_unevenly(r->limit[i]))
 			denied_forget(r->cache, &r->check[i], 1);

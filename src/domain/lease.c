@@ -363,17 +363,6 @@ refund(struct leases *l, struct store *store, const struct store_question *q,
 }
 
 static bool
-is_refused(const struct store_answer *answer, size_t n)
-{
-	if (answer->status != STORE_ANSWERED)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (answer->verdict[i].kind == VERDICT_REFUSED)
-			return true;
-	return false;
-}
-
-static bool
 lacks_answers(const struct store_answer *answer, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -405,14 +394,14 @@ lease_learn(struct leases *l, const struct store_question *q, int64_t asked_us,
 /* The answer is of all the question then: each has its own verdict. */
 static void
 share(struct leases *l, const struct store_question *q, const struct missing *m,
-    const struct store_answer *of, int64_t asked_us,
+    const struct store_answer *of, int64_t asked_us, bool refused,
     struct store_answer *answer, struct lease_unit *unit)
 {
 	static const struct verdict none = { .kind = VERDICT_ERROR };
 	const struct lease_news news = {
 		.store_us = of->taken_us,
 		.asked_us = asked_us,
-		.is_taken = !is_refused(of, m->n),
+		.is_taken = !refused,
 	};
 
 	answer->status = STORE_ANSWERED;
@@ -441,6 +430,7 @@ ask_for(struct leases *l, struct store *store, const struct store_question *q,
 	struct store_question rest = { check, m->n, until_us };
 	int64_t asked_us = clock_mono_us();
 	UNINITIALIZED struct store_answer of;
+	bool refused;
 
 	for (size_t i = 0; i < m->n; i++) {
 		check[i] = q->check[m->at[i]];
@@ -448,8 +438,9 @@ ask_for(struct leases *l, struct store *store, const struct store_question *q,
 			check[i].check.most = m->lease[i]->check.check.most;
 	}
 	store->ops->ask(store, &rest, &of);
-	share(l, q, m, &of, asked_us, answer, unit);
-	if (is_refused(&of, m->n))
+	refused = store_refuses(&rest, &of);
+	share(l, q, m, &of, asked_us, refused, answer, unit);
+	if (refused)
 		unspend(l, store, q, answer, unit);
 }
 
@@ -533,7 +524,7 @@ ask_again(struct leases *l, struct store *store, const struct store_question *q,
 		return;
 	}
 	answer->wait_us = again.wait_us;
-	if (is_refused(&again, q->n))
+	if (store_refuses(q, &again))
 		return;
 	unspend(l, store, q, &again, of);
 	refund(l, store, q, &again, of);
@@ -548,7 +539,7 @@ lease_ask(struct leases *l, struct store *store, const struct store_question *q,
 	};
 
 	spend_or_ask(l, store, q, size, &p, answer, unit);
-	if (is_refused(answer, q->n) && is_there_now(l, q, answer, &p))
+	if (store_refuses(q, answer) && is_there_now(l, q, answer, &p))
 		ask_again(l, store, q, size, &p, answer, unit);
 	answer->wait_us += p.waited_us;
 }

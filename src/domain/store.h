@@ -75,6 +75,19 @@ struct store_answer {
 	const char *reason; /* STORE_OUT or an error: static text */
 };
 
+/* Does an enforcing check refuse? Then only observed ones are committed. */
+static inline bool
+store_refuses(const struct store_question *q, const struct store_answer *answer)
+{
+	if (answer->status != STORE_ANSWERED)
+		return false;
+	for (size_t i = 0; i < q->n; i++)
+		if (answer->verdict[i].kind == VERDICT_REFUSED &&
+		    !q->check[i].check.observe)
+			return true;
+	return false;
+}
+
 struct store;
 
 struct store_ops {

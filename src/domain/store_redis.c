@@ -178,12 +178,8 @@ static void
 hold_slots(struct store_redis *s, const struct store_question *q,
     const struct store_answer *answer)
 {
-	bool committed = true;
+	bool committed = !store_refuses(q, answer);
 
-	for (size_t i = 0; i < q->n; i++)
-		if (answer->verdict[i].kind == VERDICT_REFUSED &&
-		    !q->check[i].check.observe)
-			committed = false;
 	for (size_t i = 0; i < q->n; i++) {
 		const struct check *c = &q->check[i].check;
 
