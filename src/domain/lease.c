@@ -284,11 +284,13 @@ static void
 tell_asked(struct leases *l, const struct store_check *check,
     const struct lease_news *news, struct verdict *v)
 {
-	uint64_t hash = lease_table_hash(&l->table, check->key);
 	struct lease_shard *s;
+	uint64_t hash;
 
+	/* Without any limit that leases that is all it costs. */
 	if (lease_table_count(&l->table) == 0)
 		return;
+	hash = lease_table_hash(&l->table, check->key);
 	s = lease_table_lock(&l->table, hash);
 	learn(s, hash, check, *news, v);
 	lease_table_unlock(s);
