@@ -258,22 +258,13 @@ lease_sizes(const struct stores *stores, const struct batch *b, int64_t *size)
 }
 
 static void
-ask(struct decision *d, const struct stores *stores, struct batch *b,
+ask(struct decision *d, struct store *store, struct batch *b,
     enum decision_asked asked)
 {
-	struct store *store = decision_store(stores, asked);
 	struct store_question q = { .check = b->check, .n = b->n };
-	int64_t size[STORE_CHECKS_MAX], asked_us = clock_mono_us();
 
-	b->leased =
-	    asked == DECISION_ASKED_SHARED && lease_sizes(stores, b, size);
-	if (b->leased)
-		lease_ask(stores->leases, store, &q, size, &b->answer, b->unit);
-	else
-		store->ops->ask(store, &q, &b->answer);
-	if (!b->leased && asked == DECISION_ASKED_SHARED &&
-	    stores->leases != NULL)
-		lease_learn(stores->leases, &q, asked_us, &b->answer);
+	b->leased = false;
+	store->ops->ask(store, &q, &b->answer);
 	keep(d, store, b, asked);
 }
 
@@ -353,7 +344,7 @@ ask_instead(struct asking *a, struct decision *d)
 	if (!decision_passes(d))
 		leave_observed(&b);
 	if (b.n > 0)
-		ask(d, a->stores, &b, DECISION_ASKED_INSTEAD);
+		ask(d, a->stores->local, &b, DECISION_ASKED_INSTEAD);
 	for (size_t i = 0; i < b.n; i++)
 		if (!is_observed(b.limit[i]) && is_answered(&b, i) &&
 		    b.answer.verdict[i].kind == VERDICT_REFUSED)
@@ -380,6 +371,24 @@ has_observed(const struct batch *b)
 	return false;
 }
 
+/* By its leases, or so that these learn of it. asked_us: not after. */
+static void
+ask_leases(const struct stores *stores, struct batch *b, int64_t asked_us)
+{
+	struct store *store = stores->shared;
+	struct store_question q = { .check = b->check, .n = b->n };
+	UNINITIALIZED int64_t size[STORE_CHECKS_MAX];
+
+	b->leased = lease_sizes(stores, b, size);
+	if (b->leased) {
+		lease_ask(stores->leases, store, &q, size, &b->answer, b->unit);
+		return;
+	}
+	store->ops->ask(store, &q, &b->answer);
+	if (stores->leases != NULL)
+		lease_learn(stores->leases, &q, asked_us, &b->answer);
+}
+
 static void
 ask_shared(struct asking *a, struct decision *d)
 {
@@ -392,19 +401,18 @@ ask_shared(struct asking *a, struct decision *d)
 		.n = b->n,
 		.observes = has_observed(b) || has_observed(&a->local),
 	};
-	int64_t sent_us;
+	int64_t now_us = clock_mono_us();
 
-	d->cached = denied_recall(&r, &b->answer);
+	d->cached = denied_recall(&r, now_us, &b->answer);
 	if (d->cached) {
 		b->n = r.n;
 		b->leased = false;
-		keep(d, a->stores->shared, b, DECISION_ASKED_SHARED);
-		return;
+	} else {
+		ask_leases(a->stores, b, now_us);
+		d->store_wait_us = b->answer.wait_us;
+		denied_learn(&r, &b->answer, now_us);
 	}
-	sent_us = clock_mono_us();
-	ask(d, a->stores, b, DECISION_ASKED_SHARED);
-	d->store_wait_us = b->answer.wait_us;
-	denied_learn(&r, &b->answer, sent_us);
+	keep(d, a->stores->shared, b, DECISION_ASKED_SHARED);
 }
 
 static void
@@ -417,7 +425,7 @@ ask_all(struct asking *a, struct decision *d)
 	if (!make_room(a, d))
 		return;
 	if (a->local.n > 0) {
-		ask(d, a->stores, &a->local, DECISION_ASKED_LOCAL);
+		ask(d, a->stores->local, &a->local, DECISION_ASKED_LOCAL);
 		weigh(d, &a->local);
 	}
 	if (!decision_passes(d))

@@ -107,13 +107,13 @@ recall_all(
 }
 
 bool
-denied_recall(struct denied_request *r, struct store_answer *answer)
+denied_recall(
+    struct denied_request *r, int64_t now_us, struct store_answer *answer)
 {
 	UNINITIALIZED struct recalled known;
 	size_t n = 0;
 
-	if (r->cache == NULL || r->observes ||
-	    !recall_all(r, clock_mono_us(), &known))
+	if (r->cache == NULL || r->observes || !recall_all(r, now_us, &known))
 		return false;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct deny_cache_answer *told = &known.told[i];

@@ -1,7 +1,9 @@
 /*
  * denied: which requests the deny cache answers, and what it gets to know.
  *
- * decision.c's. Any thread. A cache that is NULL knows nothing.
+ * decision.c asks it and tells it what the store answered; whoever gives units
+ * back or changes counts otherwise has them forgotten. Any thread. A cache that
+ * is NULL knows nothing.
  */
 #ifndef SLUICE_DENIED_H
 #define SLUICE_DENIED_H
@@ -28,9 +30,10 @@ struct denied_request {
  * lease, leaky_bucket and cost = response:, and never with concurrency and
  * count, beside which the store is always asked. Then check and limit hold the
  * checks of the limits that refuse, n and answer are theirs, and the store is
- * not to be asked.
+ * not to be asked. now_us: by clock_mono_us.
  */
-bool denied_recall(struct denied_request *r, struct store_answer *answer);
+bool denied_recall(
+    struct denied_request *r, int64_t now_us, struct store_answer *answer);
 /*
  * What the store has said of them; sent_us: not after it was asked. All that it
  * refuses is known equally long: as long as what is known the shortest.
