@@ -177,7 +177,7 @@ static void
 settle_in(struct decision *d, const struct stores *stores,
     enum decision_asked asked, int status)
 {
-	struct store_settlement settled[STORE_CHECKS_MAX];
+	UNINITIALIZED struct store_settlement settled[STORE_CHECKS_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_parts; i++) {
@@ -213,7 +213,7 @@ static void
 release_in(
     struct decision *d, const struct stores *stores, enum decision_asked asked)
 {
-	struct store_check held[STORE_CHECKS_MAX];
+	UNINITIALIZED struct store_check held[STORE_CHECKS_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_parts; i++) {

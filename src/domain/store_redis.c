@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/counter.h"
 #include "domain/breaker.h"
 #include "domain/outage.h"
@@ -217,7 +218,7 @@ redis_refund(
     struct store *store, const struct store_question *q, int64_t taken_us)
 {
 	struct store_redis *s = redis_of(store);
-	struct store_check check[STORE_CHECKS_MAX];
+	UNINITIALIZED struct store_check check[STORE_CHECKS_MAX];
 	struct store_question back = { .check = check, .n = 0 };
 
 	for (size_t i = 0; i < q->n; i++) {
@@ -237,7 +238,7 @@ redis_refund(
 static void
 redis_release(struct store *store, const struct store_check *check, size_t n)
 {
-	struct store_check slot[STORE_CHECKS_MAX];
+	UNINITIALIZED struct store_check slot[STORE_CHECKS_MAX];
 	struct store_question q = { .check = slot, .n = 0 };
 
 	for (size_t i = 0; i < n && q.n < STORE_CHECKS_MAX; i++)
@@ -251,7 +252,7 @@ redis_release(struct store *store, const struct store_check *check, size_t n)
 static void
 redis_settle(struct store *store, const struct store_settlement *s, size_t n)
 {
-	struct store_check check[STORE_CHECKS_MAX];
+	UNINITIALIZED struct store_check check[STORE_CHECKS_MAX];
 	struct store_question q = { .check = check, .n = 0 };
 
 	for (size_t i = 0; i < n; i++) {
