@@ -21,10 +21,10 @@ struct lease_news {
 	int64_t store_us; /* when, on its clock */
 	int64_t asked_us; /* by clock_mono_us: before it was asked for */
 	bool is_taken;    /* the cost is; not if another check refused */
-	/* Set by lease.c. */
-	const struct verdict *verdict;
-	int64_t told_us;
-	int64_t cost; /* of what was taken: is held by no lease */
+	/* These three are of one check of it, and set by lease.c. */
+	const struct verdict *verdict; /* as the store gave it */
+	int64_t told_us;               /* by clock_mono_us: it was here then */
+	int64_t cost; /* of what was taken, so much is held by no lease */
 };
 
 /* Of two that were asked for at once the older one changes nothing. */
