@@ -180,6 +180,7 @@ make(struct load *l, const char *file)
 	}
 	load_check(l);
 	load_roles(l);
+	load_answers(l);
 	load_tiers(l);
 	load_keys(l);
 	load_limits(l);

@@ -246,14 +246,20 @@ struct config_response {
 	struct reply_style reply;      /* made of all of them */
 };
 
-enum config_backend_type { CONFIG_BACKEND_FASTCGI, CONFIG_BACKEND_CGI };
+enum config_backend_type {
+	CONFIG_BACKEND_FASTCGI,
+	CONFIG_BACKEND_CGI,
+	CONFIG_BACKEND_ANSWER
+};
+enum config_denial { CONFIG_DENIAL_429, CONFIG_DENIAL_403 };
 
 struct config_backend {
 	char name[CONFIG_NAME_MAX + 1];
 	const char *file;
 	unsigned line;
 	struct config_match match;
-	uint64_t type;
+	uint64_t type;   /* enum config_backend_type */
+	uint64_t denial; /* answer: enum config_denial */
 	struct config_addresses address;
 	uint64_t keep_alive; /* idle connections an address */
 	int64_t connect_timeout_us;

@@ -40,6 +40,8 @@ struct place load_place_in(
 void load_check(struct load *l);
 /* Limits and backends against the roles that are served. */
 void load_roles(struct load *l);
+/* Limits against backends that are no application. */
+void load_answers(struct load *l);
 /*
  * Gives each limit what the tiers say of it, and reads the files of values
  * that tiers name. After load_check, which makes the hasher.

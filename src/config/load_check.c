@@ -229,29 +229,50 @@ resolve_root(struct load *l, const struct source_section *section,
 	free(real);
 }
 
+/* What is for some types of backends alone; in the order of the table. */
+#define OF_FASTCGI (1u << CONFIG_BACKEND_FASTCGI)
+#define OF_CGI     (1u << CONFIG_BACKEND_CGI)
+#define OF_ANSWER  (1u << CONFIG_BACKEND_ANSWER)
+
+static const struct {
+	const char *key;
+	unsigned types;
+	const char *wrong;
+} of_types[] = {
+	{ "denial", OF_ANSWER, "belongs to type = answer" },
+	{ "address", OF_FASTCGI, "belongs to type = fastcgi" },
+	{ "keep_alive", OF_FASTCGI, "belongs to type = fastcgi" },
+	{ "connect_timeout", OF_FASTCGI, "belongs to type = fastcgi" },
+	{ "send_timeout", OF_FASTCGI, "belongs to type = fastcgi" },
+	{ "first_byte_timeout", OF_FASTCGI, "belongs to type = fastcgi" },
+	{ "idle_timeout", OF_FASTCGI | OF_CGI, "needs an application" },
+	{ "max_inflight", OF_FASTCGI | OF_CGI, "needs an application" },
+	{ "queue", OF_FASTCGI | OF_CGI, "needs an application" },
+	{ "queue_timeout", OF_FASTCGI | OF_CGI, "needs an application" },
+	{ "root", OF_CGI, "belongs to type = cgi" },
+	{ "run_timeout", OF_CGI, "belongs to type = cgi" },
+	{ "env", OF_CGI, "belongs to type = cgi" },
+	{ "interpreter", OF_CGI, "belongs to type = cgi" },
+};
+
 static void
 check_type(struct load *l, const struct source_section *section,
     struct config_backend *backend)
 {
-	static const char *const of_cgi[] = { "root", "run_timeout", "env",
-		"interpreter", NULL };
-	static const char *const of_fastcgi[] = { "address", "keep_alive",
-		"connect_timeout", "send_timeout", "first_byte_timeout", NULL };
-	bool is_cgi = backend->type == CONFIG_BACKEND_CGI;
-	const char *const *foreign = is_cgi ? of_fastcgi : of_cgi;
 	struct place place;
 
-	for (; *foreign != NULL; foreign++) {
-		if (!load_has(section, *foreign))
+	for (size_t i = 0; i < sizeof(of_types) / sizeof(of_types[0]); i++) {
+		if (!load_has(section, of_types[i].key) ||
+		    (of_types[i].types >> backend->type & 1) != 0)
 			continue;
-		place = load_place(section, *foreign);
-		finding_error(&l->findings, &place, "belongs to type = %s",
-		    is_cgi ? "fastcgi" : "cgi");
+		place = load_place(section, of_types[i].key);
+		finding_error(&l->findings, &place, "%s", of_types[i].wrong);
 	}
 	place = load_place(section, "address");
-	if (is_cgi)
+	if (backend->type == CONFIG_BACKEND_CGI)
 		resolve_root(l, section, backend);
-	else if (!load_has(section, "address"))
+	else if (backend->type == CONFIG_BACKEND_FASTCGI &&
+	    !load_has(section, "address"))
 		finding_error(
 		    &l->findings, &place, "is required with type = fastcgi");
 }

@@ -227,6 +227,17 @@ sense_of_key(struct load *l, size_t at)
 		    "does nothing: this key is never missing");
 }
 
+/* Those that may keep a worker waiting. */
+static size_t
+count_applications(const struct config *config)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < config->n_backends; i++)
+		n += config->backend[i].type != CONFIG_BACKEND_ANSWER;
+	return n;
+}
+
 static void
 sense_of_places(struct load *l, size_t at)
 {
@@ -235,7 +246,7 @@ sense_of_places(struct load *l, size_t at)
 	uint64_t most = places_may_block(&l->config->gateway);
 
 	if (most > 1 && load_has(l->backend[at], "max_inflight") &&
-	    backend->max_inflight >= most && l->config->n_backends > 1)
+	    backend->max_inflight >= most && count_applications(l->config) > 1)
 		finding_warning(&l->findings, &place,
 		    "this backend can take all the %llu workers that may wait "
 		    "for backends (threads = %llu): while it hangs, the "
@@ -250,13 +261,14 @@ sense_of_threads(struct load *l)
 {
 	struct place place = load_place_in(l, OPTION_gateway, "threads");
 
-	if (l->config->n_backends == 0)
+	if (count_applications(l->config) == 0)
 		return;
 	if (l->config->gateway.threads == 1)
 		finding_warning(&l->findings, &place,
 		    "with fewer than 3, one backend that hangs keeps "
 		    "everybody waiting");
-	else if (l->config->gateway.threads == 2 && l->config->n_backends > 1)
+	else if (l->config->gateway.threads == 2 &&
+	    count_applications(l->config) > 1)
 		finding_warning(&l->findings, &place,
 		    "with fewer than 3, one backend that hangs keeps the "
 		    "others from being served");

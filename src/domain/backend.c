@@ -11,6 +11,8 @@ backend_run(struct exchange *x)
 		return backend_fastcgi_run(x);
 	case CONFIG_BACKEND_CGI:
 		return backend_cgi_run(x);
+	case CONFIG_BACKEND_ANSWER: /* there is nothing to run */
+		break;
 	}
 	return EXCHANGE_BROKEN;
 }

@@ -165,6 +165,12 @@ subject_header(const struct subject *s, struct str param)
 	return value;
 }
 
+bool
+subject_is_only_asked(const struct subject *s)
+{
+	return s->backend != NULL && s->backend->type == CONFIG_BACKEND_ANSWER;
+}
+
 /* Backends are chosen by the REQUEST_URI form alone. */
 static const struct config_backend *
 choose_backend(const struct subject *s, const struct config *config)

@@ -42,6 +42,8 @@ struct subject {
 bool subject_read(struct subject *s, enum config_role role,
     const struct params *params, const struct config *config,
     struct arena *arena);
+/* Is its backend one that relays nothing (type = answer)? */
+bool subject_is_only_asked(const struct subject *s);
 /* GET includes HEAD. An m of NULL: any. */
 bool subject_has_method(const struct subject *s, const struct match *m);
 /*

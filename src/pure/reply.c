@@ -53,6 +53,8 @@ const char *
 reply_reason(int status)
 {
 	switch (status) {
+	case 204:
+		return "No Content";
 	case 400:
 		return "Bad Request";
 	case 403:
@@ -297,6 +299,38 @@ reply_has_request_id(const struct reply *reply)
 		reply->style->body[accept_choose(reply->accept)]);
 }
 
+/* A 204 has none, and may not even tell its length (RFC 9110, 8.6). */
+static bool
+has_content(const struct reply *reply)
+{
+	return reply->status != 204;
+}
+
+static void
+add_content(struct buf *out, const struct reply *reply, enum accept_type type,
+    size_t body_bytes)
+{
+	const struct reply_style *style = reply->style;
+	bool by_origin = style->n_origins > 0 && !is_for_all(style);
+
+	if (has_content(reply)) {
+		buf_add_str(out, STR("Content-Type: "));
+		buf_add_str(out, str_of(content_type(reply, type)));
+		if (!reply->without_body) {
+			buf_add_str(out, STR("\r\nContent-Length: "));
+			buf_add_i64(out, (int64_t)body_bytes);
+		}
+		buf_add(out, "\r\n", 2);
+	}
+	buf_add_str(out, STR("Cache-Control: no-store\r\n"));
+	if (has_content(reply))
+		buf_add_str(out,
+		    by_origin ? STR("Vary: Accept, Origin\r\n")
+			      : STR("Vary: Accept\r\n"));
+	else if (by_origin)
+		buf_add_str(out, STR("Vary: Origin\r\n"));
+}
+
 /* Status stands first: an authorizer's other lines are lost before it. */
 static void
 add_head(struct buf *out, const struct reply *reply, enum accept_type type,
@@ -308,16 +342,8 @@ add_head(struct buf *out, const struct reply *reply, enum accept_type type,
 	buf_add_i64(out, reply->status);
 	buf_add_char(out, ' ');
 	buf_add_str(out, str_of(reply_reason(reply->status)));
-	buf_add_str(out, STR("\r\nContent-Type: "));
-	buf_add_str(out, str_of(content_type(reply, type)));
-	if (!reply->without_body) {
-		buf_add_str(out, STR("\r\nContent-Length: "));
-		buf_add_i64(out, (int64_t)body_bytes);
-	}
-	buf_add_str(out, STR("\r\nCache-Control: no-store\r\nVary: Accept"));
-	if (style->n_origins > 0 && !is_for_all(style))
-		buf_add_str(out, STR(", Origin"));
 	buf_add(out, "\r\n", 2);
+	add_content(out, reply, type, body_bytes);
 	add_retry(out, reply, seconds);
 	if (reply->tells_numbers && reply->numbers != NULL)
 		numbers_write(out, reply->numbers, &style->numbers);
@@ -334,7 +360,7 @@ reply_write(struct buf *out, const struct reply *reply)
 	struct buf body;
 
 	buf_init(&body);
-	if (!reply->without_body)
+	if (!reply->without_body && has_content(reply))
 		add_body(&body, reply, type, seconds);
 	add_head(out, reply, type, seconds, body.len);
 	buf_add_str(out, buf_str(&body));

@@ -154,27 +154,39 @@ answer_pass(struct connection *c)
 static int
 refusal_status(const struct decision *d)
 {
-	return d->limit->status == CONFIG_STATUS_503 ? 503 : 429;
-}
-
-enum next
-answer_refusal(struct connection *c)
-{
-	switch (c->request->decision.kind) {
+	switch (d->kind) {
 	case DECISION_REFUSED:
-		return answer_send(
-		    c, refusal_status(&c->request->decision), ANSWER_NO_RETRY);
+		return d->limit->status == CONFIG_STATUS_503 ? 503 : 429;
 	case DECISION_FORBIDDEN:
-		return answer_send(c, 403, ANSWER_NO_RETRY);
+		return 403;
 	case DECISION_AMBIGUOUS:
-		return answer_send(c, 400, ANSWER_NO_RETRY);
+		return 400;
 	case DECISION_OUTAGE:
 	case DECISION_UNDECIDED:
 	case DECISION_UNLIMITED:
 	case DECISION_ALLOWED:
 		break;
 	}
-	return answer_send(c, 503, ANSWER_NO_RETRY);
+	return 503;
+}
+
+/* To a web server that hears nothing else, 403 says all that is no yes. */
+static int
+as_heard(const struct request *r, int status)
+{
+	return subject_is_only_asked(&r->subject) &&
+		r->subject.backend->denial == CONFIG_DENIAL_403
+	    ? 403
+	    : status;
+}
+
+enum next
+answer_refusal(struct connection *c)
+{
+	const struct request *r = c->request;
+
+	return answer_send(
+	    c, as_heard(r, refusal_status(&r->decision)), ANSWER_NO_RETRY);
 }
 
 enum next
@@ -186,7 +198,7 @@ answer_out_of_time(struct connection *c)
 		decision_withdraw(&r->decision, r->stores);
 	counter_add(COUNTER_requests_turned_away, 1);
 	err_set(&r->error, "shutdown_timeout has passed");
-	return answer_send(c, 503, ANSWER_BUSY_RETRY_US);
+	return answer_send(c, as_heard(r, 503), ANSWER_BUSY_RETRY_US);
 }
 
 enum next

@@ -24,7 +24,7 @@ enum next {
  * retry_us: of a 503 of ours.
  */
 enum next answer_send(struct connection *c, int status, int64_t retry_us);
-/* The answer to a decision that does not pass: 429, 403 or 503. */
+/* The answer to a decision that does not pass: 429, 403, 400 or 503. */
 enum next answer_refusal(struct connection *c);
 /* An authorizer's answer to one that does. */
 enum next answer_pass(struct connection *c);

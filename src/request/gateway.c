@@ -3,7 +3,8 @@
  * (serve_head); its limits decide, and it is refused or let in
  * (tell_request); its body is taken (take_body), a place in its backend is
  * found, and it is relayed (gateway_wait.c). To a web server that only asks
- * whether it may go on, the decision is the whole story (authorize_request).
+ * whether it may go on, the decision is the whole story (authorize_request,
+ * answer_request).
  * In between a connection is parked; where it goes when a chapter is over is
  * in gateway_settle.c.
  */
@@ -127,6 +128,23 @@ authorize_request(struct gateway *g, struct connection *c)
 					     : answer_refusal(c);
 }
 
+/*
+ * nginx asks by auth_request whether it may serve a request (a backend of
+ * type = answer): the body is not awaited, and what it announces of one
+ * need not come.
+ */
+static enum next
+answer_request(struct gateway *g, struct connection *c, enum body_verdict body)
+{
+	decide(g, c->request);
+	if (!decision_passes(&c->request->decision))
+		return answer_refusal(c);
+	if (body == BODY_ABORTED || body == BODY_MALFORMED)
+		return intake_refuse(c, body);
+	c->request->is_unheard = body != BODY_WHOLE;
+	return gateway_carry_on(g, c);
+}
+
 /* A request with a whole head: refuse it, or take it in. */
 static enum next
 tell_request(struct gateway *g, struct connection *c)
@@ -142,6 +160,8 @@ tell_request(struct gateway *g, struct connection *c)
 		body = body_feed(&r->body, &config->gateway, &c->in);
 	if (!read_subject(r))
 		return answer_send(c, 500, ANSWER_NO_RETRY);
+	if (subject_is_only_asked(&r->subject))
+		return answer_request(g, c, body);
 	r->undecided = true;
 	r->awaits_form = awaits_body(config, &r->subject);
 	return is_answered(g, c, body, &next) ? next : take_body(g, c);

@@ -48,7 +48,7 @@ gateway_serve_waiters(struct gateway *g)
 static uint32_t
 watched(const struct request *r)
 {
-	return r->next_has_begun ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP;
+	return r->is_unheard ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP;
 }
 
 /* The connection is held, its request in the queue. */
@@ -98,7 +98,10 @@ enter_backend(struct gateway *g, struct connection *c, bool *inside)
 	return answer_send(c, 503, ANSWER_BUSY_RETRY_US);
 }
 
-/* A whole request: to its backend, and this worker's turn is over. */
+/*
+ * A whole request: to its backend, and this worker's turn is over. One that
+ * was only asked about is answered.
+ */
 static enum next
 relay_request(struct gateway *g, struct connection *c)
 {
@@ -108,6 +111,8 @@ relay_request(struct gateway *g, struct connection *c)
 
 	if (atomic_load(&g->given_up))
 		return answer_out_of_time(c);
+	if (subject_is_only_asked(&c->request->subject))
+		return answer_send(c, 204, ANSWER_NO_RETRY);
 	next = enter_backend(g, c, &inside);
 	if (!inside && next != NEXT_PARKED)
 		return next;
@@ -150,14 +155,13 @@ has_ended(struct gateway *g, struct connection *c, bool held, enum next *next)
 {
 	struct request *r = c->request;
 	/* Who is no longer read wakes us by closing alone. */
-	enum intake_news news =
-	    r->next_has_begun ? INTAKE_LEFT : intake_listen(c);
+	enum intake_news news = r->is_unheard ? INTAKE_LEFT : intake_listen(c);
 
 	switch (news) {
 	case INTAKE_SILENT:
 		break;
 	case INTAKE_NEXT:
-		r->next_has_begun = true;
+		r->is_unheard = true;
 		break;
 	case INTAKE_LEFT:
 		counter_add(COUNTER_clients_gone, 1);
@@ -192,7 +196,7 @@ gateway_carry_on(struct gateway *g, struct connection *c)
 	enum next next;
 
 	/* It may have come with what it says last. */
-	if (c->in.len > 0 && has_ended(g, c, held, &next))
+	if (!r->is_unheard && c->in.len > 0 && has_ended(g, c, held, &next))
 		return next;
 	return held ? hold_back(g, c) : relay_request(g, c);
 }

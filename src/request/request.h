@@ -35,7 +35,7 @@ struct request {
 	bool awaits_form;      /* for that: a key is in the body */
 	int64_t held_until_us; /* a limit delays it (clock_mono_us) */
 	struct body body;
-	bool next_has_begun; /* while it waits: what comes is no more its own */
+	bool is_unheard; /* while it waits, what comes is not read */
 	struct waiter waiter;
 	int64_t queued_until_us; /* 0: it has not been in a queue */
 	struct gate *gate;

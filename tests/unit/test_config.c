@@ -145,6 +145,8 @@ companion(const struct option *o, const char *value)
 		{ OPTION_store, "address", NULL, "" },
 		{ OPTION_store, NULL, NULL, "address = unix:/a\n" },
 		{ OPTION_backend, "type", "cgi", "root = /etc\n" },
+		{ OPTION_backend, "type", "answer", "" },
+		{ OPTION_backend, "denial", NULL, "type = answer\n" },
 		{ OPTION_backend, "run_timeout", NULL,
 		    "type = cgi\nroot = /etc\n" },
 		{ OPTION_backend, "address", NULL, "" },

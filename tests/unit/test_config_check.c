@@ -128,6 +128,8 @@ test_backends(void **state)
 		{ "[backend a]\ntype = cgi\nroot = /etc/passwd\n",
 		    "t.ini:3: [backend a] root: /etc/passwd is not a "
 		    "directory\n" },
+		{ "[backend a]\ntype = cgi\nroot = /etc\ndenial = 403\n",
+		    "t.ini:4: [backend a] denial: belongs to type = answer\n" },
 	};
 
 	(void)state;

@@ -266,6 +266,10 @@ test_places(void **state)
 		{ THREADS("3") TWO, "" },
 		/* There is no other one. */
 		{ THREADS("8") BACKEND "max_inflight = 1024\n", "" },
+		{ THREADS("8") BACKEND "max_inflight = 1024\n"
+				       "[backend b]\ntype = answer\n"
+				       "path = /b\n",
+		    "" },
 	};
 
 	(void)state;
@@ -287,6 +291,11 @@ test_threads(void **state)
 		    FEW "the others from being served\n" },
 		{ THREADS("2") BACKEND, "" },
 		{ THREADS("3") TWO, "" },
+		/* Who only answers waits for nobody. */
+		{ THREADS("1") "[backend a]\ntype = answer\n", "" },
+		{ THREADS("2") BACKEND "[backend b]\ntype = answer\n"
+				       "path = /b\n",
+		    "" },
 	};
 
 	(void)state;

@@ -469,6 +469,38 @@ test_plain(void **state)
 
 /* An authorizer's yes: Status is its first line, and it has no body. */
 static void
+test_no_content(void **state)
+{
+	static char origin[] = "https://a.example";
+	static char *const one[] = { origin };
+	struct reply_style plain = {
+		.numbers = { NUMBERS_X_RATELIMIT, NUMBERS_RESET_DELTA },
+		.lines = STR("X-From: Sluice\r\n"),
+	};
+	struct reply reply = { .status = 204,
+		.numbers = &numbers,
+		.tells_numbers = true,
+		.accept = STR("text/html"),
+		.style = &plain };
+
+	(void)state;
+	expect_reply(&reply,
+	    "Status: 204 No Content\r\n"
+	    "Cache-Control: no-store\r\n" TRIPLE "X-From: Sluice\r\n"
+	    "\r\n");
+	plain.n_origins = 1;
+	plain.origin = one;
+	plain.numbers.families = 0;
+	reply.without_body = true;
+	expect_reply(&reply,
+	    "Status: 204 No Content\r\n"
+	    "Cache-Control: no-store\r\n"
+	    "Vary: Origin\r\n"
+	    "X-From: Sluice\r\n"
+	    "\r\n");
+}
+
+static void
 test_pass(void **state)
 {
 	struct buf out;
@@ -503,6 +535,7 @@ main(void)
 		cmocka_unit_test(test_cors),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_no_content),
 		cmocka_unit_test(test_pass),
 	};
 
