@@ -59,6 +59,9 @@ class Farm:
     def apache(self, socket, **kwargs):
         return self.add(web.Apache(self.place, socket, **kwargs))
 
+    def nginx(self, socket, **kwargs):
+        return self.add(web.Nginx(self.place, socket, **kwargs))
+
     def close(self):
         """Stops all, then raises the first trouble any of them had."""
         trouble = []

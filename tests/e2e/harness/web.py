@@ -1,4 +1,4 @@
-"""lighttpd and Apache in front of the gateway, and an HTTP client."""
+"""lighttpd, Apache and nginx in front of the gateway, and an HTTP client."""
 
 import glob
 import http.client
@@ -76,6 +76,84 @@ AuthnzFcgiDefineProvider authn sluice fcgi://{host}:{port}/
 </If>
 """
 
+NGINX = """\
+daemon off;
+{who}
+worker_processes 1;
+pid {place}/{name}.pid;
+error_log {place}/{name}.log warn;
+events {{ worker_connections 256; }}
+http {{
+    access_log off;
+    client_max_body_size 0;
+    client_body_temp_path {place}/{name}-body;
+    fastcgi_temp_path {place}/{name}-fastcgi;
+    proxy_temp_path {place}/{name}-proxy;
+    scgi_temp_path {place}/{name}-scgi;
+    uwsgi_temp_path {place}/{name}-uwsgi;
+    upstream sluice {{
+        server {socket};
+        keepalive 8;
+    }}
+    fastcgi_keep_conn on;
+    server {{
+        listen 127.0.0.1:{port};
+        root {root};
+{handling}
+    }}
+}}
+"""
+# Debian's fastcgi_params, as far as tests look at them.
+NGINX_PARAMS = """\
+fastcgi_param QUERY_STRING $query_string;
+fastcgi_param REQUEST_METHOD $request_method;
+fastcgi_param CONTENT_TYPE $content_type;
+fastcgi_param CONTENT_LENGTH $content_length;
+fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+fastcgi_param SCRIPT_NAME $fastcgi_script_name;
+fastcgi_param REQUEST_URI $request_uri;
+fastcgi_param DOCUMENT_ROOT $document_root;
+fastcgi_param SERVER_PROTOCOL $server_protocol;
+fastcgi_param GATEWAY_INTERFACE CGI/1.1;
+fastcgi_param REMOTE_ADDR $remote_addr;
+"""
+NGINX_PASS = NGINX_PARAMS + """\
+location / {{ fastcgi_pass sluice; }}
+location /internal/ {{ internal; alias {root}/; }}
+"""
+# Sluice is asked about everything; .php is passed on to php-fpm, all else
+# is a file. nginx knows 2xx and 403, and makes that one a 429.
+NGINX_QUESTION = """\
+location = /sluice {
+    internal;
+    fastcgi_pass sluice;
+    fastcgi_pass_request_body off;
+    fastcgi_param REQUEST_METHOD $request_method;
+    fastcgi_param REQUEST_URI $request_uri;
+    fastcgi_param REMOTE_ADDR $remote_addr;
+}
+"""
+NGINX_ASK = """\
+{asking}
+auth_request /sluice;
+auth_request_set $sluice_limit $upstream_http_x_ratelimit_limit;
+auth_request_set $sluice_remaining $upstream_http_x_ratelimit_remaining;
+auth_request_set $sluice_reset $upstream_http_x_ratelimit_reset;
+auth_request_set $sluice_retry $upstream_http_retry_after;
+add_header X-RateLimit-Limit $sluice_limit always;
+add_header X-RateLimit-Remaining $sluice_remaining always;
+add_header X-RateLimit-Reset $sluice_reset always;
+add_header Retry-After $sluice_retry always;
+error_page 403 = @refused;
+location @refused {{
+    auth_request off;
+    if ($sluice_retry = "") {{ return 403; }}
+    return 429;
+}}
+location ~ [.]php$ {{
+    fastcgi_pass {application};
+""" + NGINX_PARAMS + "}}\n"
+
 
 class LogFile:
     """Servers that log to a file of their own."""
@@ -134,6 +212,28 @@ class Apache(LogFile, process.Process):
             place, name,
             [shutil.which("apache2", path=SBIN), "-DFOREGROUND", "-f",
              config])
+        self.wait_listening(("127.0.0.1", self.port))
+
+
+class Nginx(LogFile, process.Process):
+    def __init__(self, place, socket, root=APPS, name="nginx", lines="",
+                 application=None, asking=NGINX_QUESTION):
+        """
+        socket: who serves everything, over connections that are kept; or,
+        with the socket of an application, who is asked first, in which
+        location. lines: more of the server's configuration.
+        """
+        self.port = process.free_port()
+        handling = (NGINX_ASK if application else NGINX_PASS).format(
+            root=root, application="unix:%s" % application, asking=asking)
+        config = place.write(name + ".conf", NGINX.format(
+            place=place.path, name=name, port=self.port, root=root,
+            socket="unix:" + socket, handling=lines + handling,
+            who="user root root;" if os.geteuid() == 0 else ""))
+        super().__init__(
+            place, name,
+            [shutil.which("nginx", path=SBIN), "-e",
+             place / (name + ".log"), "-c", config])
         self.wait_listening(("127.0.0.1", self.port))
 
 
