@@ -179,7 +179,9 @@ def test_held_back(gateway, name):
 def test_gone_while_held_back(gateway):
     """What was taken for who has gone is given back."""
     client = "203.0.113.1"
+    mark = gateway.log.mark()
     assert gateway.ask("/held", client=client).status == 204
+    gateway.log.wait_for("request", since=mark, path="/held")
     for stdin in (STDIN["empty"], STDIN["small_without_end"], b"") * 2:
         mark = gateway.log.mark()
         with gateway.connect() as conn:
