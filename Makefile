@@ -168,6 +168,10 @@ check-long: | deps-build deps-test
 check-long-built: all $(LAWS)
 	@$(SUITES) $(BUILD)/tests/unit/test_laws tests/lua/test_laws.py
 
+## make check-matrix  10,000 requests through each of examples/, in minutes
+check-matrix: all | deps-test
+	@MATRIX=whole SUITE_SECONDS=3600 $(SUITES) tests/e2e/matrix
+
 ## make unit       the unit tests alone
 unit: $(UNIT)
 	@$(SUITES) $(UNIT)
@@ -273,5 +277,5 @@ deps-%: FORCE
 
 FORCE:
 .PHONY: all help run demo conf check check-built check-long check-long-built \
-	unit unit-programs check-main fuzz fuzz-built valgrind lint bench soak \
-	check-debian13 install uninstall clean deps FORCE
+	check-matrix unit unit-programs check-main fuzz fuzz-built valgrind \
+	lint bench soak check-debian13 install uninstall clean deps FORCE

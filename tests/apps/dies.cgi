@@ -1,0 +1,3 @@
+#!/bin/sh
+# Dies before it has answered.
+kill -9 $$

@@ -1,0 +1,70 @@
+"""The set-ups of examples/, and what the web server of each can not carry.
+
+A set-up is a directory with a `run` script. One that is not in SETUPS fails
+the test, as does one in SETUPS that is not there.
+"""
+
+import os
+
+from harness.gateway import ROOT
+
+EXAMPLES = os.path.join(ROOT, "examples")
+
+
+class Setup:
+    """
+    directory   below examples/; env: what `run` is given beside PORT
+    role        who the gateway is: "responder", "authorizer", "answer", "cgi"
+    ext         of the scripts that the test adds to `htdocs`
+    refused     the status of a refusal
+    told        does a refusal have its headers: Retry-After, X-RateLimit-*
+    counted     does an allowed answer have X-RateLimit-* (none but a responder
+                sees the answer)
+    variables   does the application get RATELIMIT_REMAINING instead
+    dies        the statuses for an application that dies: the gateway's 502,
+                or what the web server makes of it
+    measured    has the application a CONTENT_LENGTH for a chunked body
+    notices     does the server see that its client has gone while it waits for
+                an answer? lighttpd does not, unless it streams the answer
+    kept        connections that the web server may keep open to the gateway
+    """
+
+    def __init__(self, directory, env=None, role="responder", ext=".php",
+                 htdocs="htdocs", refused=429, told=True, counted=None,
+                 variables=None, dies=(502,), measured=True, notices=True,
+                 kept=0):
+        self.directory = directory
+        self.env = env or {}
+        self.role = role
+        self.ext = ext
+        self.htdocs = htdocs
+        self.refused = refused
+        self.told = told
+        self.counted = role == "responder" if counted is None else counted
+        self.variables = role == "authorizer" if variables is None \
+            else variables
+        self.dies = dies
+        self.measured = measured
+        self.notices = notices
+        self.kept = kept
+
+    @property
+    def relays(self):
+        """Is it the gateway that speaks to the application?"""
+        return self.role == "responder"
+
+
+SETUPS = {
+    "run": Setup("run", ext=".cgi", notices=False),
+    "lighttpd-php-fpm": Setup("lighttpd-php-fpm", notices=False),
+    "apache-proxy-fcgi": Setup("apache-proxy-fcgi"),
+}
+
+# What `run` in these is no web server with a gateway behind it.
+OTHERS = {"demo", "limits"}
+
+
+def directories():
+    """The names in examples/ that must be in one of the two."""
+    return {name for name in os.listdir(EXAMPLES)
+            if os.path.isdir(os.path.join(EXAMPLES, name))} - OTHERS
