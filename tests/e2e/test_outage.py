@@ -133,7 +133,7 @@ def test_stopped_then_killed_and_restarted_under_load(farm, redis):
 def test_B78_stopped(farm, redis):
     """Every wait ends within the budget; afterwards there is none."""
     gateway = farm.gateway(config(farm, redis.address))
-    assert ask(gateway).limit[0] is not None
+    until(lambda: ask(gateway).limit[0] is not None, what="the store")
     redis.freeze()
     for _ in range(15):
         got = ask(gateway)
@@ -165,7 +165,7 @@ def gateway_outage(gateway):
 
 def test_killed(farm, redis):
     gateway = farm.gateway(config(farm, redis.address))
-    assert ask(gateway).limit[0] is not None
+    until(lambda: ask(gateway).limit[0] is not None, what="the store")
     redis.kill()
     for _ in range(10):
         assert ask(gateway).status == 200
@@ -268,7 +268,7 @@ def test_flapping_runs_the_command_once_a_minute_at_most(farm, redis):
 def test_an_alert_that_hangs_holds_nothing_up(farm, redis):
     gateway = farm.gateway(config(
         farm, redis.address, alert_command="exec tail -f /dev/null"))
-    assert ask(gateway).limit[0] is not None
+    until(lambda: ask(gateway).limit[0] is not None, what="the store")
     redis.kill()
     gateway_outage(gateway)
     redis.start()
