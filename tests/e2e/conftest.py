@@ -112,7 +112,7 @@ def nothing_left():
     signal.alarm(0)
     for g in live_gateways():
         if g in before and g.running():
-            g.wait_idle(before[g] + g.links)
+            g.wait_idle(before[g] + g.links + g.kept)
             g.links = 0  # by now its link to the store is open
     try:
         until(lambda: not process.strays(), 5.0, "strays to end")

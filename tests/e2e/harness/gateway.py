@@ -76,6 +76,7 @@ class Gateway(process.Process):
         os.mkdir(self.spool)
         self.write_config(config)
         self.links = 1  # to the store; opened when it pleases
+        self.kept = 0  # connections that web servers keep as they please
         argv = WRAPPER + [BINARY, "serve", "-c", self.config_path]
         if passed:
             argv = activated(argv, [s.fileno() for s in passed], names)

@@ -93,7 +93,7 @@ http {{
     uwsgi_temp_path {place}/{name}-uwsgi;
     upstream sluice {{
         server {socket};
-        keepalive 8;
+        keepalive {kept};
     }}
     fastcgi_keep_conn on;
     server {{
@@ -216,6 +216,8 @@ class Apache(LogFile, process.Process):
 
 
 class Nginx(LogFile, process.Process):
+    KEPT = 2  # idle connections to the gateway
+
     def __init__(self, place, socket, root=APPS, name="nginx", lines="",
                  application=None, asking=NGINX_QUESTION):
         """
@@ -228,7 +230,7 @@ class Nginx(LogFile, process.Process):
             root=root, application="unix:%s" % application, asking=asking)
         config = place.write(name + ".conf", NGINX.format(
             place=place.path, name=name, port=self.port, root=root,
-            socket="unix:" + socket, handling=lines + handling,
+            socket="unix:" + socket, kept=self.KEPT, handling=lines + handling,
             who="user root root;" if os.geteuid() == 0 else ""))
         super().__init__(
             place, name,
