@@ -355,10 +355,11 @@ run(struct server *s, struct config *config)
 		    s->file);
 		return fail(s, &err, EXIT_CONFIG);
 	}
+	/* libfcgi handles TERM, and forgets it: it must not come to that. */
+	block_signals(&signals);
 	if (!control_open(&s->control, config->gateway.control, &err) ||
 	    !reload_log(&config->log, &err) || !front_init(&err))
 		return fail(s, &err, EXIT_CONFIG);
-	block_signals(&signals);
 	if (!open_gateway(&s->gateway, config, &err) || !start(s, config, &err))
 		return fail(s, &err, EXIT_SOFTWARE);
 	log_ready(s, config);
