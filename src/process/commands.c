@@ -57,7 +57,9 @@ commands_check(const char *config_file)
 		return EX_CONFIG;
 	}
 	if (config->store.kind == CONFIG_STORE_MEMORY)
-		printf("%s: memory: counts live in this process alone\n",
+		printf("%s: memory: counts live in this process alone; where a "
+		       "web server starts several (mod_fcgid, lighttpd's "
+		       "bin-path), each counts for itself\n",
 		    config_file);
 	if (tally.warnings > 0)
 		printf("%s: ok, %zu warning%s\n", config_file, tally.warnings,

@@ -91,10 +91,11 @@ void
 notify_stopping(int64_t timeout_us)
 {
 	char message[MESSAGE_MAX];
+	long long most_us = timeout_us + STOP_SLACK_US;
 
 	snprintf(message, sizeof(message),
 	    "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld\n"
 	    "STATUS=Letting requests end",
-	    (long long)(timeout_us + STOP_SLACK_US));
+	    most_us);
 	tell(message);
 }

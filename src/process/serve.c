@@ -26,6 +26,7 @@
 #include "config/config.h"
 #include "config/places.h"
 #include "domain/store_memory.h"
+#include "io/net.h"
 #include "process/control.h"
 #include "process/identity.h"
 #include "process/listener.h"
@@ -206,7 +207,14 @@ log_ready(const struct server *s, const struct config *config)
 	log_number(&line, "limits", (int64_t)config->n_limits);
 	log_number(&line, "backends", (int64_t)config->n_backends);
 	log_end(&line);
-	if (config->store.kind == CONFIG_STORE_MEMORY)
+	if (config->store.kind != CONFIG_STORE_MEMORY)
+		return;
+	if (net_is_listening(STDIN_FILENO))
+		log_event(LOG_LEVEL_INFO, "store_memory",
+		    "memory: counts live in this process alone; where a web "
+		    "server starts several (mod_fcgid, lighttpd's bin-path), "
+		    "each counts for itself");
+	else
 		log_event(LOG_LEVEL_INFO, "store_memory",
 		    "memory: counts live in this process alone");
 }
