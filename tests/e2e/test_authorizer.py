@@ -56,7 +56,7 @@ def variables(limit, remaining, reset):
             "\r\n" % (limit, remaining, reset)).encode()
 
 
-def test_allowed_without_a_stdin(gateway):
+def test_16_allowed_without_a_stdin(gateway):
     for remaining in (1, 0):
         got, took = timed(ask, gateway, headers=key("allowed"))
         assert got.out == variables(2, remaining, 3600)
@@ -130,7 +130,7 @@ STDIN = {
 
 @pytest.mark.parametrize("name", STDIN)
 @pytest.mark.parametrize("said", [None, "1000"])
-def test_stdin_is_thrown_away(gateway, name, said):
+def test_15_stdin_is_thrown_away(gateway, name, said):
     """At once or later, announced or not: the answer is the same."""
     head = fcgi.head(env(method="POST", CONTENT_LENGTH=said), **ROLE)
     with gateway.connect() as conn:

@@ -75,7 +75,7 @@ def asked(gateway, work):
     return len(gateway.log.find("request", mark)) - 1
 
 
-def test_allowed(server, name):
+def test_17_allowed(server, name):
     """The application has the numbers, and nobody else."""
     for remaining in (1, 0):
         got = fetch(server, "/env.php", headers=name)
@@ -120,7 +120,7 @@ def test_files_count_too(server, name):
     assert fetch(server, "/missing.txt", headers=name).status == 429
 
 
-def test_a_body_is_for_the_application(server, name):
+def test_52_a_body_is_for_the_application(server, name):
     for _ in range(2):
         got = fetch(server, "/sha.php", "POST", BODY, name)
         assert got.status == 200
@@ -165,7 +165,7 @@ def test_asked_once(server, gateway, uri):
     assert asked(gateway, lambda: fetch(server, uri)) == 1
 
 
-def test_by_what_was_asked_for(lighttpd, gateway, name):
+def test_37_by_what_was_asked_for(lighttpd, gateway, name):
     """Not by what lighttpd makes of it."""
     mark = gateway.log.mark()
     got = fetch(lighttpd, "/rewritten/x?y", headers=name)

@@ -115,7 +115,7 @@ def test_29_all_are_down(farm):
     assert pair.seen("b") == 5
 
 
-def test_one_that_accepts_nobody_takes_its_share_of_the_time(farm):
+def test_30_34_one_that_accepts_nobody_takes_its_share_of_the_time(farm):
     timeout = 0.4
     full = socket.socket(socket.AF_UNIX)
     full.bind(farm.place / "a.s")

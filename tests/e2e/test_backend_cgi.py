@@ -62,7 +62,7 @@ def test_83_httpoxy(gateway):
     assert b"evil" not in got.body
 
 
-def test_98_it_inherits_no_descriptor_and_runs_in_its_directory(gateway):
+def test_77_98_it_inherits_no_descriptor_and_runs_in_its_directory(gateway):
     env = environment(gateway)
     assert env["CWD"] == APPS
     # 3 may be the directory `ls` itself reads.
@@ -196,7 +196,7 @@ def test_93_the_whole_group_ends_at_run_timeout_and_the_answer_is_cut(
           "the script and its child to end")
 
 
-def test_55_events_go_on_one_by_one(gateway):
+def test_55_85_events_go_on_one_by_one(gateway):
     """Event n is read before the script is given event n + 1."""
     fifo = gateway.place / "fifo"
     os.mkfifo(fifo)

@@ -133,7 +133,7 @@ def test_hop_by_hop_fields_are_dropped(gateway):
         assert got.all(name) == []
 
 
-def test_php_sees_the_request_as_it_is(gateway):
+def test_61_php_sees_the_request_as_it_is(gateway):
     got = gateway.ask("/env.php?a=%2f&b=c+d", headers={"X-Odd": "ü \"q\" $x"})
     server = json.loads(got.body)
     assert server["QUERY_STRING"] == "a=%2f&b=c+d"

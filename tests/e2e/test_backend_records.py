@@ -9,8 +9,10 @@ import pytest
 from harness import fcgi
 from harness.application import Request
 from harness.deadline import SCALE, Deadline, timed, until
+from harness.gateway import APPS
 from harness.recipes import fastcgi, together
 
+OK = APPS + "/ok.php"
 HEAD = b"Content-Type: text/plain\r\n\r\n"
 
 
@@ -144,7 +146,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("closes", [True, False])
 @pytest.mark.parametrize("how", BROKEN)
-def test_66_71_90_broken_before_the_head_is_502(gateway, app, how, closes):
+def test_66_70_71_90_broken_before_the_head_is_502(gateway, app, how, closes):
     """At once if it can be known; else when the application hangs up."""
     whole = how not in (
         "nothing", "one_byte", "half_a_record_header", "half_a_record",
@@ -353,3 +355,13 @@ def test_90_a_short_backlog_under_load(farm):
         return got.status, got.body
 
     assert together(60, client) == [(200, b"one by one")] * 60
+
+
+def test_76_php_that_starts_its_children_on_demand(farm):
+    """Its first child finds the request there when it accepts."""
+    gateway = farm.gateway({
+        "backend default": fastcgi(farm.php(children=2, pm="ondemand"))})
+    for _ in range(3):
+        got, took = timed(gateway.ask, "/hello.php", SCRIPT_FILENAME=OK)
+        assert (got.status, got.complete) == (200, True)
+        assert took < 2.0 * SCALE

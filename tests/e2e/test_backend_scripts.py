@@ -280,3 +280,19 @@ def test_95_killed_from_outside_and_nothing_spins(gateway, write):
     before = gateway.cpu_seconds()
     elapse(0.3)
     assert gateway.cpu_seconds() - before < 0.1 * SCALE
+
+
+def test_18_an_environment_no_system_takes_is_502(farm, write):
+    """3 MB of it, which exec refuses; half a megabyte is given whole."""
+    path = write("large.cgi", HEAD + "wc -c </proc/$$/environ\n")
+    gateway = farm.gateway({"gateway": {"max_head": "4m"},
+                            "backend default": cgi(os.path.dirname(path))})
+    got = gateway.ask("/", SCRIPT_FILENAME=path,
+                      **{"X%d" % n: "v" * 50000 for n in range(10)})
+    assert (got.status, int(got.body) > 500000) == (200, True)
+    mark = gateway.log.mark()
+    got = gateway.ask("/", SCRIPT_FILENAME=path,
+                      **{"X%d" % n: "v" * 50000 for n in range(60)})
+    assert (got.status, got.complete) == (502, True)
+    entry = gateway.log.wait_for("request", 5.0, mark)
+    assert "Argument list too long" in entry["error"]

@@ -101,7 +101,7 @@ def test_5_download_of_64_mb(gateway, big, uri):
 
 @pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 200_000])
 @pytest.mark.parametrize("uri", ["/app", "/sha.php", "/sha.cgi"])
-def test_90_91_bodies_around_a_record(gateway, uri, size):
+def test_68_90_91_bodies_around_a_record(gateway, uri, size):
     body = os.urandom(size)
     got = gateway.ask(uri, body, method="POST", CONTENT_LENGTH=str(size))
     assert got.status == 200

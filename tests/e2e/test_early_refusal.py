@@ -47,7 +47,7 @@ def test_raw_with_a_body_that_never_goes_on(spent):
         assert conn.wait_closed() == b""
 
 
-def test_raw_with_a_body_that_goes_on(spent):
+def test_12_raw_with_a_body_that_goes_on(spent):
     """12_14: no reset swallows the answer, whenever it is read."""
     with spent.connect() as conn:
         conn.send(head(2_000_000))
@@ -124,12 +124,12 @@ def check_upload(server, pace):
     assert took < SOON
 
 
-def test_lighttpd(spent, farm):
+def test_12_lighttpd(spent, farm):
     check_upload(farm.lighttpd(spent.address, stream=1), pace=0.01)
 
 
 @pytest.mark.parametrize("reuse", [False, True], ids=["plain", "enablereuse"])
-def test_apache(spent, farm, reuse):
+def test_12_apache(spent, farm, reuse):
     """Apache has the 429 at once too, but takes the whole body before it
     passes it on; so this client sends as fast as it can."""
     server = farm.apache(spent.address, reuse=reuse)

@@ -140,7 +140,7 @@ def test_every_size_to_600(gateway):
 
 @pytest.mark.parametrize("boundary", list(range(8192, MAX_HEAD, 8192))
                          + [65535])
-def test_every_size_within_40_of(gateway, boundary):
+def test_4_67_every_size_within_40_of(gateway, boundary):
     rng = random.Random(boundary)
     for size in range(boundary - 40, boundary + 41):
         items, head = exact_head(rng, size)
@@ -193,7 +193,7 @@ def drawn_request(rng):
     return items, head, records, body
 
 
-def test_drawn_heads(gateway):
+def test_54_drawn_heads(gateway):
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**32)))
     print("seed", seed)
     rng = random.Random(seed)
@@ -207,7 +207,7 @@ def test_drawn_heads(gateway):
 
 @pytest.mark.parametrize("length, status", [(65527 - 6, 200), (65527 - 5, 431),
                                             (70000, 431)])
-def test_one_pair_has_at_most_65527_bytes(gateway, length, status):
+def test_18_one_pair_has_at_most_65527_bytes(gateway, length, status):
     """Its two lengths (5 bytes here) and its name (1) are counted."""
     items = [(b"P", b"v" * length)]
     head = fcgi.head(items, keep=True)
@@ -236,8 +236,8 @@ def test_a_head_byte_by_byte(gateway):
             is_answer_to(conn.response(), items, b"xyz")
 
 
-def test_empty_and_repeated_values_arrive_as_sent(gateway):
-    """Part B 47: zero-length values; duplicates keep their order."""
+def test_47_59_empty_and_repeated_values_arrive_as_sent(gateway):
+    """Values of no length; duplicates keep their order."""
     items = [("A", ""), ("B", "1"), ("B", "2"), ("A", "3"), ("C", " x ")]
     with gateway.connect() as conn:
         is_answer_to(conn.ask(items, keep=True), items)

@@ -284,7 +284,7 @@ def test_socket_mode(farm, mode):
 
 
 @pytest.mark.parametrize("stdin", ["null", "pipe", "closed"])
-def test_64_no_listener_is_exit_78(farm, stdin):
+def test_95_no_listener_is_exit_78(farm, stdin):
     config = farm.place.write("none.ini", "[backend default]\n"
                               "address = unix:/nonexistent\n")
     argv = ["serve", "-c", config]

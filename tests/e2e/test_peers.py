@@ -71,7 +71,7 @@ def test_half_heads_time_out(hasty):
 
 
 def test_a_trickled_head_does_not_move_its_deadline(hasty):
-    """Part B 35 the other way round: the head has one deadline."""
+    """The head has one deadline, whatever moves."""
     start = time.monotonic()
     deadline = Deadline(HEAD_TIMEOUT + 2.0, "a trickling head to be closed")
     data = fcgi.head(fcgi.env("/half", headers={"X-L": "y" * 5000}))
@@ -161,7 +161,7 @@ def test_slow_readers_cost_nobody_else(gateway):
 
 
 def test_a_slow_reader_gets_all_of_it(gateway):
-    """Part B 19: the last piece arrives too."""
+    """The last piece arrives too."""
     with gateway.connect() as conn:
         conn.send(fcgi.request(fcgi.env("/big")))
         for _ in range(5):

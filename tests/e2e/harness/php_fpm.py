@@ -14,7 +14,7 @@ listen = {listen}
 listen.backlog = 511
 listen.mode = 0666
 {who}
-pm = static
+pm = {pm}
 pm.max_children = {children}
 pm.max_requests = {max_requests}
 catch_workers_output = yes
@@ -33,7 +33,7 @@ def binary():
 
 class PhpFpm(process.Process):
     def __init__(self, place, children=4, tcp=False, name="fpm",
-                 forms=False, max_requests=0):
+                 forms=False, max_requests=0, pm="static"):
         self.address = (
             ("127.0.0.1", process.free_port()) if tcp
             else place / (name + ".s"))
@@ -41,7 +41,7 @@ class PhpFpm(process.Process):
         root = os.geteuid() == 0
         config = place.write(name + ".conf", CONFIG.format(
             log=place / (name + ".log"), listen=listen, children=children,
-            max_requests=max_requests,
+            max_requests=max_requests, pm=pm,
             forms=int(forms),
             who="user = root\ngroup = root" if root else ""))
         argv = [binary(), "-n", "-F", "-y", config, "-p", place.path]

@@ -59,6 +59,7 @@ DocumentRoot "{root}"
     Require all granted
 </Directory>
 {handling}
+{more}
 """
 PASS = 'ProxyPass "/" "unix:{socket}|fcgi://localhost{root}/" {options}'
 # Files are Apache's own; a subrequest asks nobody a second time.
@@ -193,7 +194,7 @@ class Lighttpd(LogFile, process.Process):
 
 class Apache(LogFile, process.Process):
     def __init__(self, place, socket, root=APPS, name="apache", reuse=False,
-                 authorizer=None):
+                 authorizer=None, more=""):
         """
         socket: who serves everything. authorizer: the (host, port) of who is
         asked first; then socket is for .php alone, all else is a file.
@@ -207,7 +208,7 @@ class Apache(LogFile, process.Process):
         who = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""
         config = place.write(name + ".conf", APACHE.format(
             place=place.path, name=name, port=self.port, modules=modules,
-            who=who, root=root, handling=handling))
+            who=who, root=root, handling=handling, more=more))
         super().__init__(
             place, name,
             [shutil.which("apache2", path=SBIN), "-DFOREGROUND", "-f",
