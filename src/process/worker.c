@@ -284,10 +284,11 @@ workers_join(struct workers *w)
 	pthread_mutex_lock(&w->lock);
 	w->closed = true;
 	pthread_mutex_unlock(&w->lock);
-	for (size_t i = 0; i < w->n; i++) {
+	for (size_t i = 0; i < w->n; i++)
 		pthread_join(w->at[i].thread, NULL);
+	/* Until the last has ended, any may still call any. */
+	for (size_t i = 0; i < w->n; i++)
 		pthread_cond_destroy(&w->at[i].called);
-	}
 	pthread_mutex_destroy(&w->lock);
 	free(w->at);
 	free(w);
