@@ -194,17 +194,19 @@ class Lighttpd(LogFile, process.Process):
 
 class Apache(LogFile, process.Process):
     def __init__(self, place, socket, root=APPS, name="apache", reuse=False,
-                 authorizer=None, more=""):
+                 flush=False, authorizer=None, more=""):
         """
-        socket: who serves everything. authorizer: the (host, port) of who is
-        asked first; then socket is for .php alone, all else is a file.
+        socket: who serves everything; flush: what comes is passed on at once.
+        authorizer: the (host, port) of who is asked first; then socket is for
+        .php alone, all else is a file.
         """
         self.port = process.free_port()
         modules = glob.glob("/usr/lib*/apache2/modules")[0]
         host, port = authorizer or (None, None)
         handling = (ASK if authorizer else PASS).format(
             socket=socket, root=root, host=host, port=port, modules=modules,
-            options="enablereuse=on" if reuse else "")
+            options=" ".join(["enablereuse=on"] * reuse
+                             + ["flushpackets=on"] * flush))
         who = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""
         config = place.write(name + ".conf", APACHE.format(
             place=place.path, name=name, port=self.port, modules=modules,
@@ -245,7 +247,7 @@ SBIN = "/usr/sbin:/sbin:" + os.environ.get("PATH", "")
 
 class Answer:
     def __init__(self, response):
-        self.status = response.status
+        self.status, self.reason = response.status, response.reason
         self.headers = [(n.lower(), v) for n, v in response.getheaders()]
         self.body = response.read()
 

@@ -1,0 +1,8 @@
+<?php
+// An event for each line of the fifo named by the query.
+header('Content-Type: text/event-stream');
+$lines = fopen($_SERVER['QUERY_STRING'], 'r');
+while (($line = fgets($lines)) !== false) {
+	echo 'data: ', rtrim($line), "\n\n";
+	flush();
+}
