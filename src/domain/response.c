@@ -149,20 +149,39 @@ take_costs(struct response *r)
 	head->n_fields = n;
 }
 
+/*
+ * 200 and 302 that the backend left to us get their phrase as well: nginx
+ * makes "HTTP/1.1 200" of a status without one, which is no status line.
+ */
+static struct str
+phrase(const struct cgi_head *head)
+{
+	if (head->reason.len > 0)
+		return head->reason;
+	switch (head->status) {
+	case 200:
+		return STR("OK");
+	case 302:
+		return STR("Found");
+	default:
+		return STR("");
+	}
+}
+
 static void
 write_head(const struct response *r, struct buf *down)
 {
 	const struct cgi_head *head = &r->head;
 	bool ours = ours_go_out(r);
+	struct str reason = phrase(head);
 	struct buf text;
 
 	buf_init(&text);
-	/* 200 and 302 that the backend left to us stay ours to say. */
 	buf_add_str(&text, STR("Status: "));
 	buf_add_i64(&text, head->status);
-	if (head->reason.len > 0) {
+	if (reason.len > 0) {
 		buf_add_char(&text, ' ');
-		buf_add_str(&text, head->reason);
+		buf_add_str(&text, reason);
 	}
 	buf_add(&text, "\r\n", 2);
 	for (size_t i = 0; i < head->n_fields; i++) {

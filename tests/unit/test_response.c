@@ -113,91 +113,94 @@ struct row {
 
 static const struct row table[] = {
 	{ "Content-Type: text/plain\n\nhello",
-	    "Status: 200\r\nContent-Type: text/plain\r\n" OURS "\r\nhello",
+	    "Status: 200 OK\r\nContent-Type: text/plain\r\n" OURS "\r\nhello",
 	    &ours, ALL },
 	{ "Status: 404 Not Found\r\nA: 1\r\n\r\n",
 	    "Status: 404 Not Found\r\nA: 1\r\n" OURS "\r\n", &ours, ALL },
-	{ "Location: /x\n\n", "Status: 302\r\nLocation: /x\r\n" OURS "\r\n",
-	    &ours, ALL },
-	{ "A: 1\n\n", "Status: 200\r\nA: 1\r\n\r\n", &nothing, ALL },
+	{ "Location: /x\n\n",
+	    "Status: 302 Found\r\nLocation: /x\r\n" OURS "\r\n", &ours, ALL },
+	{ "A: 1\n\n", "Status: 200 OK\r\nA: 1\r\n\r\n", &nothing, ALL },
 	/* Order and duplicates stay. */
 	{ "Set-Cookie: a=1\nB: 2\nSet-Cookie: c=3\n\n",
-	    "Status: 200\r\nSet-Cookie: a=1\r\nB: 2\r\nSet-Cookie: c=3\r\n"
+	    "Status: 200 OK\r\nSet-Cookie: a=1\r\nB: 2\r\nSet-Cookie: c=3\r\n"
 	    "\r\n",
 	    &nothing, ALL },
 	/* 1xx is never the answer. */
-	{ "Status: 103\nLink: x\n\nA: 1\n\nb", "Status: 200\r\nA: 1\r\n\r\nb",
-	    &nothing, ALL },
+	{ "Status: 103\nLink: x\n\nA: 1\n\nb",
+	    "Status: 200 OK\r\nA: 1\r\n\r\nb", &nothing, ALL },
 	/* What it says of costs is not for the client. */
 	{ "A: 1\nx-cost: 7\nX-Cost-More: 1\nX-Cost: x\n\n",
-	    "Status: 200\r\nA: 1\r\nX-Cost-More: 1\r\n\r\n", &nothing, ALL },
+	    "Status: 200 OK\r\nA: 1\r\nX-Cost-More: 1\r\n\r\n", &nothing, ALL },
 	/* What belongs to one hop. */
 	{ "Connection: close\nkeep-alive: 5\nTransfer-Encoding: chunked\n"
 	  "Proxy-Connection: x\nTE: trailers\nTrailer: y\nUpgrade: h2c\n"
 	  "Connection-Type: stays\n\n",
-	    "Status: 200\r\nConnection-Type: stays\r\n\r\n", &nothing, ALL },
+	    "Status: 200 OK\r\nConnection-Type: stays\r\n\r\n", &nothing, ALL },
 	/* The application's own numbers stay unless ours are stricter. */
 	{ "X-RateLimit-Limit: 7\nX-RateLimit-Remaining: 3\n"
 	  "X-RateLimit-Reset: 9\n\n",
-	    "Status: 200\r\nX-RateLimit-Limit: 7\r\n"
+	    "Status: 200 OK\r\nX-RateLimit-Limit: 7\r\n"
 	    "X-RateLimit-Remaining: 3\r\nX-RateLimit-Reset: 9\r\n\r\n",
 	    &ours, ALL },
 	{ "X-RateLimit-Limit: 7\nX-RateLimit-Remaining: 4\n\n",
-	    "Status: 200\r\nX-RateLimit-Limit: 7\r\n"
+	    "Status: 200 OK\r\nX-RateLimit-Limit: 7\r\n"
 	    "X-RateLimit-Remaining: 4\r\n\r\n",
 	    &ours, ALL },
 	{ "x-ratelimit-limit: 7\nA: 1\nX-RATELIMIT-REMAINING: 5\n"
 	  "X-RateLimit-Reset: 9\n\n",
-	    "Status: 200\r\nA: 1\r\n" OURS "\r\n", &ours, ALL },
+	    "Status: 200 OK\r\nA: 1\r\n" OURS "\r\n", &ours, ALL },
 	{ "X-RateLimit-Limit: 7\nX-RateLimit-Remaining: 5\n\n",
-	    "Status: 200\r\nX-RateLimit-Limit: 7\r\n"
+	    "Status: 200 OK\r\nX-RateLimit-Limit: 7\r\n"
 	    "X-RateLimit-Remaining: 5\r\n\r\n",
 	    &nothing, ALL },
 	/* Never mixed: what can not be compared stays alone. */
 	{ "X-RateLimit-Limit: 7\n\n",
-	    "Status: 200\r\nX-RateLimit-Limit: 7\r\n\r\n", &ours, ALL },
+	    "Status: 200 OK\r\nX-RateLimit-Limit: 7\r\n\r\n", &ours, ALL },
 	{ "X-RateLimit-Remaining: many\n\n",
-	    "Status: 200\r\nX-RateLimit-Remaining: many\r\n\r\n", &ours, ALL },
+	    "Status: 200 OK\r\nX-RateLimit-Remaining: many\r\n\r\n", &ours,
+	    ALL },
 	{ "X-RateLimit-Remaining: -1\n\n",
-	    "Status: 200\r\nX-RateLimit-Remaining: -1\r\n\r\n", &ours, ALL },
+	    "Status: 200 OK\r\nX-RateLimit-Remaining: -1\r\n\r\n", &ours, ALL },
 	/* Its own Retry-After is its own. */
 	{ "Status: 503\nRetry-After: 7\n\n",
 	    "Status: 503\r\nRetry-After: 7\r\n" OURS "\r\n", &ours, ALL },
 	/* What all may keep says nothing of one client. */
 	{ "Cache-Control: public, max-age=60\n\n",
-	    "Status: 200\r\nCache-Control: public, max-age=60\r\n\r\n", &ours,
-	    ALL },
+	    "Status: 200 OK\r\nCache-Control: public, max-age=60\r\n\r\n",
+	    &ours, ALL },
 	{ "cache-control: max-age=60 , PUBLIC\n\n",
-	    "Status: 200\r\ncache-control: max-age=60 , PUBLIC\r\n\r\n", &ours,
-	    ALL },
+	    "Status: 200 OK\r\ncache-control: max-age=60 , PUBLIC\r\n\r\n",
+	    &ours, ALL },
 	{ "Cache-Control: no-transform\nCache-Control: s-maxage=5\n\n",
-	    "Status: 200\r\nCache-Control: no-transform\r\n"
+	    "Status: 200 OK\r\nCache-Control: no-transform\r\n"
 	    "Cache-Control: s-maxage=5\r\n\r\n",
 	    &ours, ALL },
 	{ "Cache-Control: private, max-age=60\n\n",
-	    "Status: 200\r\nCache-Control: private, max-age=60\r\n" OURS "\r\n",
+	    "Status: 200 OK\r\nCache-Control: private, max-age=60\r\n" OURS
+	    "\r\n",
 	    &ours, ALL },
 	{ "Cache-Control: publicly\nX-Cache-Control: public\n\n",
-	    "Status: 200\r\nCache-Control: publicly\r\n"
+	    "Status: 200 OK\r\nCache-Control: publicly\r\n"
 	    "X-Cache-Control: public\r\n" OURS "\r\n",
 	    &ours, ALL },
 	/* Content-Length is kept to: longer is cut, shorter is not whole. */
 	{ "Content-Length: 5\n\nhello",
-	    "Status: 200\r\nContent-Length: 5\r\n\r\nhello", &nothing, ALL },
+	    "Status: 200 OK\r\nContent-Length: 5\r\n\r\nhello", &nothing, ALL },
 	{ "Content-Length: 5\n\nhello, world",
-	    "Status: 200\r\nContent-Length: 5\r\n\r\nhello", &nothing, ALL },
+	    "Status: 200 OK\r\nContent-Length: 5\r\n\r\nhello", &nothing, ALL },
 	{ "Content-Length: 5\n\nhell",
-	    "Status: 200\r\nContent-Length: 5\r\n\r\nhell", &nothing, SHORT },
-	{ "Content-Length: 0\n\nx", "Status: 200\r\nContent-Length: 0\r\n\r\n",
-	    &nothing, ALL },
+	    "Status: 200 OK\r\nContent-Length: 5\r\n\r\nhell", &nothing,
+	    SHORT },
+	{ "Content-Length: 0\n\nx",
+	    "Status: 200 OK\r\nContent-Length: 0\r\n\r\n", &nothing, ALL },
 	{ "Content-Length: 5\ncontent-length: 5\n\nhello",
-	    "Status: 200\r\nContent-Length: 5\r\n\r\nhello", &nothing, ALL },
+	    "Status: 200 OK\r\nContent-Length: 5\r\n\r\nhello", &nothing, ALL },
 	/* Answers that have no body, whatever their program writes. */
-	{ "Content-Length: 5\n\n", "Status: 200\r\nContent-Length: 5\r\n\r\n",
-	    &nothing, HEAD },
+	{ "Content-Length: 5\n\n",
+	    "Status: 200 OK\r\nContent-Length: 5\r\n\r\n", &nothing, HEAD },
 	{ "Content-Length: 5\n\nhello",
-	    "Status: 200\r\nContent-Length: 5\r\n\r\n", &nothing, HEAD },
-	{ "A: 1\n\nhello", "Status: 200\r\nA: 1\r\n\r\n", &nothing, HEAD },
+	    "Status: 200 OK\r\nContent-Length: 5\r\n\r\n", &nothing, HEAD },
+	{ "A: 1\n\nhello", "Status: 200 OK\r\nA: 1\r\n\r\n", &nothing, HEAD },
 	{ "Status: 304\nContent-Length: 5\n\n",
 	    "Status: 304\r\nContent-Length: 5\r\n\r\n", &nothing, ALL },
 	{ "Status: 304\nETag: x\n\nhello", "Status: 304\r\nETag: x\r\n\r\n",
@@ -259,7 +262,8 @@ expect_ours(const char *in, const char *fields)
 	struct result result = run(str_of(in), &ours, false, 1000, 1000);
 	char expected[1000];
 
-	snprintf(expected, sizeof(expected), "Status: 200\r\n%s\r\n", fields);
+	snprintf(
+	    expected, sizeof(expected), "Status: 200 OK\r\n%s\r\n", fields);
 	expect_str(buf_str(&result.text), str_of(expected));
 	buf_release(&result.text);
 }
@@ -336,7 +340,7 @@ test_large(void **state)
 		buf_init(&out);
 		buf_addf(&in, "Content-Length: %zu\n\n", sizes[i]);
 		wire_fill(&in, sizes[i]);
-		buf_addf(&out, "Status: 200\r\nContent-Length: %zu\r\n\r\n",
+		buf_addf(&out, "Status: 200 OK\r\nContent-Length: %zu\r\n\r\n",
 		    sizes[i]);
 		wire_fill(&out, sizes[i]);
 		buf_add(&in, "beyond", 6);
@@ -361,7 +365,7 @@ test_largest_head(void **state)
 	(void)state;
 	buf_init(&in);
 	buf_init(&out);
-	buf_add_str(&out, STR("Status: 200\r\n"));
+	buf_add_str(&out, STR("Status: 200 OK\r\n"));
 	for (int i = 0; i < 256; i++) {
 		size_t value =
 		    i < 255 ? 252 : CGI_HEAD_BYTES_MAX - 1 - 3 - in.len;
