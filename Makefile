@@ -170,7 +170,8 @@ check-long-built: all $(LAWS)
 
 ## make check-matrix  10,000 requests through each of examples/, in minutes
 check-matrix: all | deps-test
-	@MATRIX=whole SUITE_SECONDS=3600 $(SUITES) tests/e2e/matrix
+	@MATRIX=whole SUITE_SECONDS=3600 $(SUITES) tests/e2e/matrix \
+		tests/e2e/test_bodies.py
 
 ## make unit       the unit tests alone
 unit: $(UNIT)
