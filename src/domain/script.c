@@ -54,7 +54,8 @@ join3(struct arena *arena, struct str a, struct str b, struct str c)
 
 /*
  * Cuts `path` (in the arena, changed in place) back until it names
- * something that is no directory on its way. Returns its length, 0: none.
+ * something that is no directory on its way, or that may not be looked at.
+ * Returns its length, 0: none.
  */
 static size_t
 cut_to_file(char *path, size_t len)
@@ -65,6 +66,8 @@ cut_to_file(char *path, size_t len)
 		path[len] = '\0';
 		if (stat(path, &st) == 0)
 			return S_ISDIR(st.st_mode) ? 0 : len;
+		if (errno == EACCES)
+			return len;
 		if (errno != ENOTDIR && errno != ENOENT)
 			return 0;
 		while (len > 1 && path[len - 1] != '/')
