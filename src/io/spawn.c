@@ -12,6 +12,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,16 @@
 
 #define LOOK_MS 5
 
+static struct rlimit kept;
+static bool has_kept;
+
+void
+spawn_keep_limit(void)
+{
+	if (!has_kept)
+		has_kept = getrlimit(RLIMIT_NOFILE, &kept) == 0;
+}
+
 static int
 set_attributes(posix_spawnattr_t *attr)
 {
@@ -27,13 +38,7 @@ set_attributes(posix_spawnattr_t *attr)
 	sigset_t defaults;
 
 	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
-	sigaddset(&defaults, SIGTERM);
-	sigaddset(&defaults, SIGHUP);
-	sigaddset(&defaults, SIGINT);
-	sigaddset(&defaults, SIGUSR1);
-	sigaddset(&defaults, SIGCHLD);
+	sigfillset(&defaults);
 	posix_spawnattr_setsigmask(attr, &none);
 	posix_spawnattr_setsigdefault(attr, &defaults);
 	posix_spawnattr_setpgroup(attr, 0);
@@ -85,6 +90,8 @@ spawn_start(const struct spawn *s, struct err *err)
 		    &pid, s->path, &actions, &attr, s->argv, s->envp);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
+	if (rc == 0 && has_kept)
+		prlimit(pid, RLIMIT_NOFILE, &kept, NULL);
 	if (rc == 0)
 		return pid;
 	err_set(err, "can not start %s: %s", s->path, strerror(rc));

@@ -1,9 +1,8 @@
 /*
  * spawn: start a program without fork in a threaded process.
  *
- * By posix_spawn: its own process group, signal mask empty, SIGPIPE,
- * SIGTERM, SIGHUP, SIGUSR1 and SIGINT at their defaults, no descriptor but
- * 0, 1 and 2. Any thread.
+ * By posix_spawn: its own process group, signal mask empty, every signal at
+ * its default, no descriptor but 0, 1 and 2. Any thread.
  */
 #ifndef SLUICE_SPAWN_H
 #define SLUICE_SPAWN_H
@@ -22,6 +21,13 @@ struct spawn {
 	int fd[3];             /* become 0, 1, 2; -1: /dev/null */
 };
 
+/*
+ * The limit of descriptors as it is now is what programs get, whatever it is
+ * raised to: old ones count up to it, and select() has no more than 1024.
+ * They get it right behind their start. The first call counts; before any
+ * thread.
+ */
+void spawn_keep_limit(void);
 /* The pid, which leads its group; -1 and err (errno is kept). */
 pid_t spawn_start(const struct spawn *s, struct err *err);
 /* Signals the group; the leader must not have been reaped yet. */

@@ -27,6 +27,7 @@
 #include "config/places.h"
 #include "domain/store_memory.h"
 #include "io/net.h"
+#include "io/spawn.h"
 #include "process/control.h"
 #include "process/identity.h"
 #include "process/listener.h"
@@ -101,6 +102,7 @@ connections_allowed(const struct config *config)
 	    kept_to_backends(config);
 	uint64_t most;
 
+	spawn_keep_limit();
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);

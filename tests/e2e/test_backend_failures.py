@@ -166,7 +166,7 @@ def test_an_exit_status_after_the_head_is_only_logged(gateway):
     got = gateway.ask("/failed")
     assert (got.status, got.body) == (200, b"all of it")
     assert got.end[1] == fcgi.COMPLETE
-    entry = gateway.log.wait_for("request", 5.0, mark)
+    entry = gateway.log.wait_for("request", since=mark, path="/failed")
     assert entry["error"] == "ended with status 3"
 
 

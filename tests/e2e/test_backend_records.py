@@ -172,7 +172,7 @@ def test_protocol_status_behind_a_whole_response(gateway, app, status):
     got = answered(gateway, app, out(HEAD + b"small"),
                    STDOUT_END + end(0, status))
     assert (got.status, got.body, got.complete) == (200, b"small", True)
-    entry = gateway.log.wait_for("request", 5.0, mark)
+    entry = gateway.log.wait_for("request", since=mark, path="/asked")
     assert entry["error"] == "ended with protocol status %d" % status
 
 

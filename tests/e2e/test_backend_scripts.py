@@ -192,8 +192,10 @@ def test_31_executable_but_not_readable(farm):
     got = gateway.ask("/", body, SCRIPT_FILENAME=root + "/cat.cgi",
                       method="POST", CONTENT_LENGTH=str(len(body)))
     assert (got.status, got.body) == (200, b"read")
-    got = gateway.ask("/", SCRIPT_FILENAME=root + "/mine.cgi")
-    assert got.status == 403
+    os.makedirs(root + "/mine", 0o600)
+    for name in ("mine.cgi", "mine/any.cgi", "mine/any.cgi/more"):
+        got = gateway.ask("/", SCRIPT_FILENAME=root + "/" + name)
+        assert (name, got.status) == (name, 403)
 
 
 def test_99_its_input_ends(gateway, write):
@@ -230,7 +232,7 @@ def test_33_how_it_ends(gateway, write, how):
     path = write(how + ".cgi", script)
     mark = gateway.log.mark()
     got = gateway.ask("/" + how, SCRIPT_FILENAME=path)
-    entry = gateway.log.wait_for("request", 5.0, mark)
+    entry = gateway.log.wait_for("request", since=mark, path="/" + how)
     assert text in entry.get("error", "")
     if status is None and got.status != 502:
         assert got.end is None
@@ -242,9 +244,9 @@ def test_33_how_it_ends(gateway, write, how):
 def test_what_can_not_be_started_is_502(gateway, root, shared, first):
     path = shared.place.write("sites/root/no.cgi", first, 0o755)
     mark = gateway.log.mark()
-    got = gateway.ask("/", SCRIPT_FILENAME=path)
+    got = gateway.ask("/no", SCRIPT_FILENAME=path)
     assert (got.status, got.complete) == (502, True)
-    entry = gateway.log.wait_for("request", 5.0, mark)
+    entry = gateway.log.wait_for("request", since=mark, path="/no")
     assert "can not start " + path in entry["error"]
 
 
@@ -290,9 +292,21 @@ def test_18_an_environment_no_system_takes_is_502(farm, write):
     got = gateway.ask("/", SCRIPT_FILENAME=path,
                       **{"X%d" % n: "v" * 50000 for n in range(10)})
     assert (got.status, int(got.body) > 500000) == (200, True)
-    mark = gateway.log.mark()
     got = gateway.ask("/", SCRIPT_FILENAME=path,
                       **{"X%d" % n: "v" * 50000 for n in range(60)})
     assert (got.status, got.complete) == (502, True)
-    entry = gateway.log.wait_for("request", 5.0, mark)
+    entry = gateway.log.wait_for("request", status=502)
     assert "Argument list too long" in entry["error"]
+
+
+def test_its_limit_of_descriptors_is_that_of_the_gateways_start(
+        farm, write):
+    """Though Sluice raises its own. It comes right behind the start."""
+    path = write("limit.cgi", "until [ $(ulimit -n) = 1000 ]; do :; done\n"
+                 + HEAD + "ulimit -n; ulimit -Hn\n")
+    gateway = farm.gateway({"backend default": cgi(os.path.dirname(path),
+                                                   run_timeout="5s")},
+                           nofile=(1000, 3000))
+    assert gateway.ask("/", SCRIPT_FILENAME=path).body == b"1000\n3000\n"
+    with open("/proc/%d/limits" % gateway.pid) as f:
+        assert "Max open files            3000 " in f.read()

@@ -40,7 +40,9 @@ tell_signals(void)
 		int signal;
 		const char *name;
 	} table[] = { { SIGPIPE, "PIPE" }, { SIGTERM, "TERM" },
-		{ SIGHUP, "HUP" }, { SIGUSR1, "USR1" }, { SIGINT, "INT" } };
+		{ SIGHUP, "HUP" }, { SIGUSR1, "USR1" }, { SIGINT, "INT" },
+		{ SIGQUIT, "QUIT" }, { SIGUSR2, "USR2" },
+		{ SIGALRM, "ALRM" } };
 	sigset_t mask;
 
 	sigprocmask(SIG_BLOCK, NULL, &mask);
@@ -138,6 +140,9 @@ spoil(int extra[3], sigset_t *old)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+	signal(SIGALRM, SIG_IGN);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, old);
 	extra[0] = dup(0);
@@ -153,6 +158,9 @@ unspoil(const int extra[3], const sigset_t *old)
 	signal(SIGHUP, SIG_DFL);
 	signal(SIGUSR1, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	signal(SIGUSR2, SIG_DFL);
+	signal(SIGALRM, SIG_DFL);
 	for (int i = 0; i < 3; i++)
 		close(extra[i]);
 }
