@@ -182,12 +182,13 @@ def test_31_executable_but_not_readable(farm):
         shutil.copyfile("/bin/cat", root + "/" + name)
         os.chmod(root + "/" + name, mode)
     become = 'set -- setpriv --reuid=65534 --regid=65534 --clear-groups "$@"'
+    os.makedirs(farm.place / "spool")
+    os.chmod(farm.place / "spool", 0o777)
     gateway = farm.gateway(
-        {"backend default": cgi(root)},
+        {"gateway": {"spool_directory": farm.place / "spool"},
+         "backend default": cgi(root)},
         listen=("127.0.0.1", process.free_port()),
-        prologue=become if os.geteuid() == 0 else ":", wait=False)
-    os.chmod(gateway.spool, 0o777)
-    gateway.wait_ready()
+        prologue=become if os.geteuid() == 0 else ":")
     body = b"Content-Type: text/plain\r\n\r\nread"
     got = gateway.ask("/", body, SCRIPT_FILENAME=root + "/cat.cgi",
                       method="POST", CONTENT_LENGTH=str(len(body)))
