@@ -4,6 +4,7 @@
 check-matrix` (MATRIX=whole) all.
 """
 
+import contextlib
 import os
 import signal
 
@@ -70,10 +71,8 @@ class Load:
             sock = begin(self.port, self.running.uri("endless") + "?" + mark)
             until(lambda: os.path.exists(mark), 30.0, "it to begin")
             abort(sock)
-            try:
+            with contextlib.suppress(FileNotFoundError):  # it was told
                 os.unlink(mark)
-            except FileNotFoundError:
-                pass  # it was told
 
     def each(self, count):
         """`count` of every kind but the small ones."""
