@@ -5,6 +5,7 @@ the denial is 403, and its configuration makes a 429 of that.
 """
 
 import hashlib
+import json
 
 import pytest
 
@@ -73,6 +74,7 @@ def test_refused(nginx, name, uri, method):
                 body=BODY if method == "POST" else None)
     assert (got.status, got.limit) == (429, (2, 0, 3600))
     assert got.header("retry-after") == "3600"
+    assert got.header("cache-control") == "no-store"
     assert (b"429 Too Many Requests" in got.body) == (method != "HEAD")
     assert b"Not so often." not in got.body
 
@@ -136,6 +138,22 @@ def test_asked_once(nginx, gateway):
     fetch(nginx, "/last")
     gateway.log.wait_for("request", since=mark, path="/last")
     assert len(gateway.log.find("request", mark)) == 4
+
+
+@pytest.mark.parametrize("uri", ["/front/x?y", "/front/", "/twice"])
+def test_asked_once_however_it_is_served(farm, gateway, php, name, uri):
+    """nginx begins anew with what it is redirected to inside."""
+    nginx = farm.nginx(gateway.address, application=php.address, lines="""
+location /front { try_files /none /front2$is_args$args; }
+location = /front2 { rewrite ^ /env.php last; }
+location /twice { try_files /none /front; }
+""")
+    for remaining in (1, 0):
+        got = fetch(nginx, uri, headers=name)
+        assert (got.status, got.limit) == (200, (2, remaining, 3600))
+        assert json.loads(got.body)["REQUEST_URI"] == uri
+    got = fetch(nginx, uri, headers=name)
+    assert (got.status, got.limit) == (429, (2, 0, 3600))
 
 
 def test_exactly_as_many_pass(nginx, name):

@@ -127,6 +127,7 @@ location /internal/ {{ internal; alias {root}/; }}
 NGINX_QUESTION = """\
 location = /sluice {
     internal;
+    if ($sluice_asked) { return 204; }
     fastcgi_pass sluice;
     fastcgi_pass_request_body off;
     fastcgi_param REQUEST_METHOD $request_method;
@@ -137,17 +138,25 @@ location = /sluice {
 NGINX_ASK = """\
 {asking}
 auth_request /sluice;
-auth_request_set $sluice_limit $upstream_http_x_ratelimit_limit;
-auth_request_set $sluice_remaining $upstream_http_x_ratelimit_remaining;
-auth_request_set $sluice_reset $upstream_http_x_ratelimit_reset;
-auth_request_set $sluice_retry $upstream_http_retry_after;
+auth_request_set $sluice_asked yes;
+auth_request_set $sluice_limit
+    $sluice_limit$upstream_http_x_ratelimit_limit;
+auth_request_set $sluice_remaining
+    $sluice_remaining$upstream_http_x_ratelimit_remaining;
+auth_request_set $sluice_reset
+    $sluice_reset$upstream_http_x_ratelimit_reset;
+auth_request_set $sluice_retry $sluice_retry$upstream_http_retry_after;
 add_header X-RateLimit-Limit $sluice_limit always;
 add_header X-RateLimit-Remaining $sluice_remaining always;
 add_header X-RateLimit-Reset $sluice_reset always;
-add_header Retry-After $sluice_retry always;
 error_page 403 = @refused;
 location @refused {{
     auth_request off;
+    add_header X-RateLimit-Limit $sluice_limit always;
+    add_header X-RateLimit-Remaining $sluice_remaining always;
+    add_header X-RateLimit-Reset $sluice_reset always;
+    add_header Retry-After $sluice_retry always;
+    add_header Cache-Control no-store always;
     if ($sluice_retry = "") {{ return 403; }}
     return 429;
 }}
