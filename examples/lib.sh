@@ -58,6 +58,17 @@ find_php_fpm() {
 	echo "$found"
 }
 
+# fill FILE: a configuration whose server knows no environment: written to RUN
+# with what ${RUN}, ${HERE} and ${PORT} stand for.
+fill() {
+	local name text
+	text=$(<"$HERE/$1")
+	for name in RUN HERE PORT; do
+		text=${text//"\${$name}"/"${!name}"}
+	done
+	printf '%s\n' "$text" >"$RUN/$1"
+}
+
 answers() {
 	(exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null
 }

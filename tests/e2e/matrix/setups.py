@@ -58,6 +58,10 @@ SETUPS = {
     "run": Setup("run", ext=".cgi", notices=False),
     "lighttpd-php-fpm": Setup("lighttpd-php-fpm", notices=False),
     "apache-proxy-fcgi": Setup("apache-proxy-fcgi"),
+    "nginx-fastcgi-pass": Setup("nginx-fastcgi-pass", kept=16),
+    # The body of a refusal is nginx's own, and so is its 502.
+    "nginx-auth-request": Setup("nginx-auth-request", role="answer",
+                                counted=True),
 }
 
 # What `run` in these is no web server with a gateway behind it.
