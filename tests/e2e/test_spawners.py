@@ -12,7 +12,7 @@ from harness import process
 from harness.deadline import SCALE, until
 from harness.gateway import BINARY
 from harness.recipes import MEMORY, cgi, fixed, together
-from harness.spawners import SPAWNERS
+from harness.spawners import SPAWNERS, ApacheFcgid
 from harness.web import fetch
 
 BODY = bytes(range(256)) * 4096  # 1 MiB
@@ -136,6 +136,28 @@ def test_a_gateway_that_ended_is_replaced(spawn, redis):
     # lighttpd starts it anew within its next second, and says 503 until then.
     until(lambda: fetch(server, "/hello.cgi").status == 200, 10.0, "another")
     assert pid not in server.spawned()
+
+
+def test_mod_fcgid_makes_a_401_of_what_an_authorizer_refuses(farm, redis):
+    """Which is why mod_authnz_fcgi is for that."""
+    server = farm.add(ApacheFcgid(
+        farm.place, {"gateway": {"roles": "authorizer"},
+                     **shared_limit(redis, "1/1h")},
+        asked="FcgidAccessChecker %s"))
+    got = fetch(server, "/plain.txt")
+    assert (got.status, got.body) == (200, b"Not a script.\n")
+    got = fetch(server, "/plain.txt")
+    assert (got.status, got.header("retry-after")) == (401, "3600")
+
+
+def test_a_graceful_restart_starts_new_ones(farm, redis):
+    """As `systemctl reload apache2` does it."""
+    server = farm.add(ApacheFcgid(farm.place, shared_limit(redis, "9/1h")))
+    assert fetch(server, "/hello.cgi").status == 200
+    [old] = server.spawned()
+    server.signal(signal.SIGUSR1)
+    until(lambda: not process.alive(old), 15.0, "the old one to end")
+    until(lambda: fetch(server, "/hello.cgi").status == 200, 5.0, "another")
 
 
 EARLY = """\

@@ -60,7 +60,7 @@ def test_make_demo_shows_400_of_400_then_100_of_400():
         assert "Retry-After: " in run.text
 
 
-@pytest.mark.parametrize("name", ["lighttpd-php-fpm", "apache-proxy-fcgi"])
+@pytest.mark.parametrize("name", ["lighttpd-spawn-fcgi", "apache-proxy-fcgi"])
 def test_example(name):
     port = free_port()
     with Command("examples/%s/run" % name, PORT=str(port)) as run:
@@ -89,7 +89,7 @@ def directives(path):
 
 
 @pytest.mark.parametrize("snippet, example, socket_there", [
-    ("conf/lighttpd/sluice.conf", "examples/lighttpd-php-fpm/lighttpd.conf",
+    ("conf/lighttpd/sluice.conf", "examples/lighttpd-spawn-fcgi/lighttpd.conf",
      'env.RUN + "/sluice.sock"'),
     ("conf/apache/sluice.conf", "examples/apache-proxy-fcgi/apache2.conf",
      "${RUN}/sluice.sock"),

@@ -54,6 +54,10 @@ FcgidMaxRequestLen 104857600
     SetHandler fcgid-script
     FcgidWrapper {binary} virtual
 </Directory>
+<Files "plain.txt">
+    SetHandler None
+    {asked}
+</Files>
 """
 
 
@@ -61,7 +65,8 @@ class Spawner(LogFile, process.Process):
     """What both do alike. The gateways may be another user's, so that the
     program and the scripts are copied to where all may run them."""
 
-    def __init__(self, place, name, template, argv, config, processes):
+    def __init__(self, place, name, template, argv, config, processes,
+                 asked=""):
         self.port = process.free_port()
         self.binary = place / "sluice"
         shutil.copy(BINARY, self.binary)
@@ -76,7 +81,7 @@ class Spawner(LogFile, process.Process):
             port=self.port, place=place.path, name=name, modules=modules,
             who="User www-data\nGroup www-data" if os.geteuid() == 0 else "",
             binary=self.binary, config=self.config, apps=apps,
-            processes=processes))
+            processes=processes, asked=asked % self.binary if asked else ""))
         super().__init__(place, name, argv + ["-f", path])
         self.wait_listening(("127.0.0.1", self.port))
 
@@ -110,11 +115,13 @@ class LighttpdBinPath(Spawner):
 
 
 class ApacheFcgid(Spawner):
-    def __init__(self, place, config, processes=4):
+    def __init__(self, place, config, processes=4, asked=""):
+        """asked: how Sluice is asked whether plain.txt may be served; %s is
+        the program."""
         super().__init__(
             place, "fcgid", APACHE,
             [shutil.which("apache2", path=SBIN), "-DFOREGROUND"], config,
-            processes)
+            processes, asked)
 
 
 SPAWNERS = {"bin-path": LighttpdBinPath, "mod_fcgid": ApacheFcgid}

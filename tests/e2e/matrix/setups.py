@@ -56,8 +56,15 @@ class Setup:
 
 SETUPS = {
     "run": Setup("run", ext=".cgi", notices=False),
-    "lighttpd-php-fpm": Setup("lighttpd-php-fpm", notices=False),
+    "lighttpd-spawn-fcgi": Setup("lighttpd-spawn-fcgi", notices=False),
+    "lighttpd-bin-path": Setup("lighttpd-bin-path", notices=False),
+    # Its own link to php-fpm: Sluice has no part in it.
+    "lighttpd-authorizer": Setup("lighttpd-authorizer", role="authorizer",
+                                 dies=(500,), notices=False),
     "apache-proxy-fcgi": Setup("apache-proxy-fcgi"),
+    "apache-fcgid": Setup("apache-fcgid"),
+    "apache-authnz-fcgi": Setup("apache-authnz-fcgi", role="authorizer",
+                                dies=(503,)),
     "nginx-fastcgi-pass": Setup("nginx-fastcgi-pass", kept=16),
     # The body of a refusal is nginx's own, and so is its 502.
     "nginx-auth-request": Setup("nginx-auth-request", role="answer",
