@@ -26,7 +26,7 @@ SECONDS = 500 if WHOLE else 80
 CLIENTS = 8
 # A worker takes what it needs when it is first busy with each kind: many
 # crowds later all have, and then it is to stay.
-CROWDS = 50 if WHOLE else 3
+CROWDS = 50 if WHOLE else 1
 GROWTH_KB = 1024 if WHOLE else 8192
 # How many children Apache has is its own affair.
 OWN_POOLS = {"apache2"}

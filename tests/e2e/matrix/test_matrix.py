@@ -29,7 +29,7 @@ class Case:
         self.running = running
         self.setup = running.setup
         self.clients = 0
-        assert self.ask("small").status == 200
+        self.spent()  # the links to the store are open by now
         self.idle = running.open_descriptors() + self.setup.kept
 
     def client(self, kind="once"):
