@@ -219,13 +219,14 @@ let_work(struct exchange *x, struct pump *pump, pid_t pid)
 	return ended;
 }
 
-/* The client has its answer while the script still works on. */
+/* The response has ended while the script still works on. */
 static enum exchange_end
 conclude_early(struct exchange *x, struct pump *pump, pid_t pid)
 {
 	enum exchange_end result = conclude(x, pump, 0);
 
-	if (!let_work(x, pump, pid))
+	/* Who has no answer yet is not to wait for a script without one. */
+	if (result != EXCHANGE_DONE || !let_work(x, pump, pid))
 		end_group(pid);
 	spawn_reap(pid);
 	return result;

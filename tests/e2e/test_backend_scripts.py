@@ -269,12 +269,24 @@ def test_95_works_on_after_its_answer(gateway, write, tmp_path):
 def test_95_works_on_but_not_for_ever(gateway, write, tmp_path):
     pids = str(tmp_path / "pid")
     path = write("short.cgi", HEAD + "echo answered\necho $$ >'%s'\n"
-                 "exec >&- 2>&-\nexec tail -f /dev/null\n" % pids)
+                 "exec >/dev/null 2>&1\nexec tail -f /dev/null\n" % pids)
     got = gateway.ask("/short/x", SCRIPT_FILENAME=path)
     assert (got.body, got.complete) == (b"answered\n", True)
     with open(pids) as f:
         pid = int(f.read())
     until(lambda: not process.alive(pid), 5.0, "the script's end")
+
+
+@pytest.mark.parametrize("said", ["", "Content-Length: 9\\n\\nall\\n"])
+def test_33_closes_its_output_too_early_and_works_on(gateway, write, said):
+    """There is no response to come: nobody waits for its end."""
+    path = write("early.cgi", "printf '%s'\nexec >/dev/null 2>&1\n"
+                 "exec tail -f /dev/null\n" % said)
+    got = gateway.ask("/early", SCRIPT_FILENAME=path)
+    if got.out and got.status != 502:
+        assert got.end is None
+    else:
+        assert (got.status, got.complete) == (502, True)
 
 
 def test_95_killed_from_outside_and_nothing_spins(gateway, write):
