@@ -92,7 +92,7 @@ def test_stop_waits_no_longer_than_shutdown_timeout(farm):
     go.set()
 
 
-def test_stop_ends_running_scripts_after_shutdown_timeout(farm):
+def test_95_stop_ends_running_scripts_after_shutdown_timeout(farm):
     path = farm.place / "pids"
     gateway = farm.gateway(simple(shutdown_timeout="200ms"))
     with gateway.connect() as conn:
