@@ -183,6 +183,11 @@ def test_66_the_stream_ended_and_then_the_connection(gateway, app):
     assert (got.status, got.body, got.complete) == (200, b"small", True)
 
 
+def test_66_an_end_without_the_streams_end(gateway, app):
+    got = answered(gateway, app, out(HEAD + b"small") + end())
+    assert (got.status, got.body, got.complete) == (200, b"small", True)
+
+
 CUT = {
     "in_the_body": out(HEAD + b"sma"),
     "in_a_record": out(HEAD + b"small")[:-2],
