@@ -69,8 +69,13 @@ fill() {
 	printf '%s\n' "$text" >"$RUN/$1"
 }
 
+# Is somebody on PORT of that address?
+answers_at() {
+	(exec 3<>"/dev/tcp/$1/$PORT") 2>/dev/null
+}
+
 answers() {
-	(exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null
+	answers_at 127.0.0.1
 }
 
 port_must_be_free() {

@@ -69,6 +69,7 @@ SETUPS = {
     # The body of a refusal is nginx's own, and so is its 502.
     "nginx-auth-request": Setup("nginx-auth-request", role="answer",
                                 counted=True),
+    "four-servers-haproxy": Setup("four-servers-haproxy"),
 }
 
 # What `run` in these is no web server with a gateway behind it.
