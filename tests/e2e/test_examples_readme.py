@@ -42,6 +42,7 @@ class Example(process.Process):
         super().__init__(
             place, name, [os.path.join(EXAMPLES, name, "run")],
             env={**os.environ, "SLUICE": BINARY, "PORT": str(self.port),
+                 "GATEWAY_PORT": str(process.free_port()),
                  "TMPDIR": place.path})
 
     def wait_ready(self):
