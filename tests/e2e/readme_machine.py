@@ -23,6 +23,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -31,6 +32,7 @@ from harness import php_fpm, process
 from harness.deadline import Deadline, Late, until
 from harness.gateway import ROOT
 from harness.log import Log
+from harness.systemd import activated
 from harness.web import SBIN
 
 IS_ROOT = os.geteuid() == 0
@@ -44,6 +46,7 @@ MOVED = [
     (r"http://127\.0\.0\.1:8080/", "http://127.0.0.1:{run_port}/"),
     (r"http://127\.0\.0\.1/", "http://127.0.0.1:{web_port}/"),
     (r"redis://127\.0\.0\.1:6379/", "redis://127.0.0.1:{redis_port}/"),
+    (r"127\.0\.0\.1:9000\b", "127.0.0.1:{gateway_port}"),
     (r"\bredis-cli\b", "redis-cli -p {redis_port}"),
     (r"(-g|-G|chgrp|^Group =|^Group=) ?www-data", r"\1 {group}"),
     (r"www-data", "{user}"),
@@ -75,6 +78,14 @@ IncludeOptional {place}/etc/apache2/mods-enabled/*.load
 IncludeOptional {place}/etc/apache2/conf-enabled/*.conf
 """
 APACHE_MODULES = {"proxy_fcgi": ("proxy", "proxy_fcgi")}
+# And where Debian's Apache keeps what mod_fcgid has; a place to look for the
+# configuration, for mod_fcgid hides our environment.
+FCGID = """\
+FcgidIPCDir {place}/run/fcgid
+FcgidProcessTableFile {place}/run/fcgid/table
+FcgidInitialEnv SLUICE_CONFIG {place}/etc/sluice/sluice.ini
+"""
+UNITS = "usr/local/lib/systemd/system/"
 
 with open(os.path.join(ROOT, "tests/run/deps")) as f:
     DEPS = f.read()
@@ -124,15 +135,35 @@ def agrees(said, promised):
 
 
 class Unit:
-    """A systemd service as far as README's use it."""
+    """A unit that was installed, and what README adds to it, as far as
+    they matter here."""
 
-    def __init__(self, path):
+    def __init__(self, machine, name):
+        self.section = name.rpartition(".")[2].capitalize()
         self.parser = configparser.ConfigParser(
-            interpolation=None, strict=False)
-        self.parser.read([path] + sorted(glob.glob(path + ".d/*.conf")))
+            interpolation=None, strict=False, delimiters="=")
+        added = machine.place / ("etc/systemd/system/%s.d/*.conf" % name)
+        for path in [machine.place / (UNITS + name), *sorted(
+                glob.glob(added))]:
+            with open(path) as f:
+                self.parser.read_string(machine.moved(f.read()))
 
     def __getitem__(self, name):
-        return self.parser["Service"].get(name)
+        return self.parser[self.section].get(name)
+
+    def socket(self):
+        """What a .socket unit has systemd open."""
+        path = self["ListenStream"]
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.exists(path):
+            os.unlink(path)
+        sock.bind(path)
+        sock.listen(int(self["Backlog"]))
+        os.chmod(path, int(self["SocketMode"], 8))
+        if IS_ROOT:
+            shutil.chown(path, self["SocketUser"], self["SocketGroup"])
+        return sock
 
     def argv(self):
         argv = shlex.split(self["ExecStart"])
@@ -153,17 +184,19 @@ class Machine:
             "place": place.path, "user": USER, "group": GROUP,
             "run_port": process.free_port(), "web_port": process.free_port(),
             "redis_port": process.free_port(),
+            "gateway_port": process.free_port(),
             "modules": (glob.glob("/usr/lib*/apache2/modules") + [""])[0],
             "who": "User www-data\nGroup www-data" if IS_ROOT else "",
         }
         self.services = {}
+        self.socket = None  # of sluice.socket
         self.log = None
         self.printed = []  # of the last sh block: functions, each a text
         self.make_directories()
         place.write("etc/redis/redis.conf", REDIS.format(**self.values))
 
     def make_directories(self):
-        for name in ("run/php", "var/www/html", "var/log/lighttpd",
+        for name in ("run/php", "run/lighttpd", "run/fcgid", "var/www/html", "var/log/lighttpd",
                      "var/cache/lighttpd/uploads", "var/redis", "bin",
                      "etc/apache2/mods-enabled", "etc/apache2/conf-enabled",
                      "etc/lighttpd/conf-enabled", "tmp"):
@@ -280,13 +313,13 @@ class Machine:
                 self.start(name)
 
     def systemctl(self, action, *words):
-        name = words[-1] if words else ""
-        if action in ("stop", "restart") and name in self.services:
-            self.stop(name)
-        if action in ("start", "restart", "enable"):
-            self.start(name)
-        elif action == "reload":
-            self.services[name].signal(signal.SIGHUP)
+        for name in [w for w in words if not w.startswith("-")]:
+            if action in ("stop", "restart") and name in self.services:
+                self.stop(name)
+            if action in ("start", "restart", "enable"):
+                self.start(name)
+            elif action == "reload":
+                self.services[name].signal(signal.SIGHUP)
 
     def kill(self, *words):
         """`kill $(cat PATH)`, by someone who types the next line later."""
@@ -304,11 +337,14 @@ class Machine:
         for path in glob.glob(directory + "/conf-available/*-%s.conf" % name):
             self.link(path, directory + "/conf-enabled")
 
-    def a2enmod(self, name):
-        self.place.write("etc/apache2/mods-enabled/%s.load" % name, "".join(
-            "LoadModule %s_module %s/mod_%s.so\n"
-            % (module, self.values["modules"], module)
-            for module in APACHE_MODULES[name]))
+    def a2enmod(self, *names):
+        for name in names:
+            more = FCGID.format(**self.values) if name == "fcgid" else ""
+            self.place.write(
+                "etc/apache2/mods-enabled/%s.load" % name, "".join(
+                    "LoadModule %s_module %s/mod_%s.so\n"
+                    % (module, self.values["modules"], module)
+                    for module in APACHE_MODULES.get(name, (name,))) + more)
 
     def a2enconf(self, name):
         directory = self.place / "etc/apache2"
@@ -331,22 +367,30 @@ class Machine:
             service.signal(signal.SIGTERM)
             assert service.wait_exit(10.0) == 0, self.log.text()
             self.log.close()
-            shutil.rmtree(self.place / "run/sluice")
+        elif name == "sluice.socket":
+            service.close()
+            self.socket = None
         elif name == "run":
             os.killpg(service.pid, signal.SIGINT)
             service.wait_exit(10.0)
         else:
             service.kill()
 
+    def sluice_socket(self):
+        self.socket = Unit(self, "sluice.socket").socket()
+        return self.socket
+
     def sluice(self):
-        unit = Unit(self.place / "etc/systemd/system/sluice.service")
+        unit = Unit(self, "sluice.service")
         run = self.place / ("run/" + unit["RuntimeDirectory"])
         os.makedirs(run, exist_ok=True)
         if IS_ROOT:
             shutil.chown(run, unit["User"], unit["Group"])
+        passed = [self.socket.fileno()] if self.socket else []
         service = process.Process(
-            self.place, "sluice", unit.argv(), env=self.environment(),
-            stderr=subprocess.PIPE)
+            self.place, "sluice", activated(
+                unit.argv(), passed, ["sluice.socket"]),
+            env=self.environment(), stderr=subprocess.PIPE, pass_fds=passed)
         self.log = Log(service.popen.stderr)
         try:
             self.log.wait_for("ready", 10.0)
@@ -380,7 +424,8 @@ class Machine:
 
     def web(self, name, arguments):
         service = process.Process(
-            self.place, name, [shutil.which(name, path=SBIN)] + arguments)
+            self.place, name, [shutil.which(name, path=SBIN)] + arguments,
+            env=self.environment())
         service.wait_listening(("127.0.0.1", self.values["web_port"]))
         return service
 
@@ -412,7 +457,8 @@ class Machine:
 
 
 SERVICES = {
-    "sluice": Machine.sluice, "lighttpd": Machine.lighttpd,
+    "sluice": Machine.sluice, "sluice.socket": Machine.sluice_socket,
+    "lighttpd": Machine.lighttpd,
     "apache2": Machine.apache2, "redis-server": Machine.redis_server,
     "php-fpm": Machine.php_fpm,
 }

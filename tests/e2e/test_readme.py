@@ -56,12 +56,12 @@ def test_install(installed):
     assert set(needed.replace("\\", "").split()) <= set(line.split())
 
 
-LIGHTTPD = ("Configuration", "lighttpd, spawn-fcgi, php-fpm")
+LIGHTTPD = ("Configuration", "lighttpd, php-fpm")
 
 
 def play_behind_lighttpd(machine, *headings):
     machine.play(*LIGHTTPD)
-    machine.systemctl("enable", "--now", "sluice")
+    machine.systemctl("enable", "--now", "sluice.socket", "sluice")
     machine.play(*headings)
 
 
@@ -86,6 +86,22 @@ def test_apache(machine):
         "head -c 5000000 /dev/zero | curl -s -m 10 -H Expect: -o /dev/null "
         "-w '%{http_code}\\n' --data-binary @- http://127.0.0.1/login")]
     machine.expect(["429"])
+
+
+def test_lighttpd_that_starts_sluice(machine):
+    machine.play("Configuration", "lighttpd that starts Sluice")
+
+
+def test_lighttpd_that_asks_sluice(machine):
+    machine.play("Configuration", "lighttpd that asks Sluice")
+
+
+def test_apache_that_starts_sluice(machine):
+    machine.play("Configuration", "Apache that starts Sluice")
+
+
+def test_apache_that_asks_sluice(machine):
+    machine.play("Configuration", "Apache that asks Sluice")
 
 
 def test_what_clients_see(machine):
