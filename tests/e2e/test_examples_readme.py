@@ -6,6 +6,7 @@ example's `run` serves; how the two are compared is in readme_machine.py.
 
 import glob
 import os
+import re
 import signal
 import subprocess
 
@@ -14,6 +15,7 @@ import pytest
 from harness import process
 from harness.deadline import Deadline, pause
 from harness.gateway import BINARY, ROOT
+from harness.web import fetch
 from readme_machine import agrees, read_blocks
 
 EXAMPLES = os.path.join(ROOT, "examples")
@@ -37,13 +39,14 @@ NAMES = sorted(
 class Example(process.Process):
     """Its `run`, on a port of its own."""
 
-    def __init__(self, place, name):
+    def __init__(self, place, name, **env):
+        os.chmod(place.path, 0o1777)
         self.port = process.free_port()
         super().__init__(
             place, name, [os.path.join(EXAMPLES, name, "run")],
             env={**os.environ, "SLUICE": BINARY, "PORT": str(self.port),
                  "GATEWAY_PORT": str(process.free_port()),
-                 "TMPDIR": place.path})
+                 "TMPDIR": place.path, **env})
 
     def wait_ready(self):
         deadline = Deadline(30.0, self.name + " to say that it is ready")
@@ -52,11 +55,14 @@ class Example(process.Process):
             deadline.check()
             pause()
 
+    def end(self):
+        self.signal(signal.SIGTERM)
+        assert self.wait_exit(20.0) == 0
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_readme(name):
     place = process.Place()
-    os.chmod(place.path, 0o1777)
     example = Example(place, name)
     try:
         example.wait_ready()
@@ -69,6 +75,22 @@ def test_readme(name):
                 "127.0.0.1:%d" % example.port, "127.0.0.1:8080")
             assert agrees(said, printed), "%s\nprinted:\n%s" % (line, said)
     finally:
-        example.signal(signal.SIGTERM)
-        assert example.wait_exit(20.0) == 0
+        example.end()
         place.remove()
+
+
+@pytest.mark.parametrize("reuse", ["off", "on"])
+def test_apache_keeps_connections_if_told_to(reuse):
+    place = process.Place()
+    example = Example(place, "apache-proxy-fcgi", REUSE=reuse)
+    try:
+        example.wait_ready()
+        for _ in range(20):
+            assert fetch(example, "/").status == 200
+    finally:
+        example.end()
+        said = example.output()
+        place.remove()
+    accepted = int(re.search(r"connections_accepted=(\d+)", said).group(1))
+    # Each of its processes has connections of its own.
+    assert accepted == 20 if reuse == "off" else accepted < 10

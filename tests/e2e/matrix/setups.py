@@ -62,6 +62,9 @@ SETUPS = {
     "lighttpd-authorizer": Setup("lighttpd-authorizer", role="authorizer",
                                  dies=(500,), notices=False),
     "apache-proxy-fcgi": Setup("apache-proxy-fcgi"),
+    # As many as Apache has threads, by default.
+    "apache-proxy-fcgi-reuse": Setup("apache-proxy-fcgi", {"REUSE": "on"},
+                                     kept=150),
     "apache-fcgid": Setup("apache-fcgid"),
     "apache-authnz-fcgi": Setup("apache-authnz-fcgi", role="authorizer",
                                 dies=(503,)),
