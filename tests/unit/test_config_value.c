@@ -220,7 +220,7 @@ test_backend(void **state)
 	expect_reports(
 	    STR("[backend default]\ntype = proxy\naddress = unix:/a\n"),
 	    "t.ini:2: [backend default] type: `proxy` is none of fastcgi, "
-	    "cgi\n");
+	    "cgi, answer\n");
 	expect_reports(STR("[backend default]\n"
 			   "type = cgi\n"
 			   "root = /none\n"
