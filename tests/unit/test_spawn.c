@@ -41,8 +41,7 @@ tell_signals(void)
 		const char *name;
 	} table[] = { { SIGPIPE, "PIPE" }, { SIGTERM, "TERM" },
 		{ SIGHUP, "HUP" }, { SIGUSR1, "USR1" }, { SIGINT, "INT" },
-		{ SIGQUIT, "QUIT" }, { SIGUSR2, "USR2" },
-		{ SIGALRM, "ALRM" } };
+		{ SIGQUIT, "QUIT" }, { SIGUSR2, "USR2" }, { SIGALRM, "ALRM" } };
 	sigset_t mask;
 
 	sigprocmask(SIG_BLOCK, NULL, &mask);
