@@ -1,6 +1,8 @@
 """What an application sends as FastCGI records: taken at any cut, and what
 is not as it should be costs that one request at most."""
 
+import os
+import random
 import socket
 import threading
 
@@ -243,6 +245,62 @@ def test_24_a_coding_of_the_application_is_none_of_the_client(gateway, app):
     assert (got.body, got.complete) == (b"small", True)
     assert got.all("transfer-encoding") == []
     assert got.header("content-length") == "5"
+
+
+def drawn(rng):
+    """(bytes, status, body) of a sound response, however it is cut."""
+    body = rng.randbytes(rng.choice((0, 1, 100, 5000, 70000, 200000)))
+    status = rng.choice((200, 201, 302, 404, 500))
+    has_length = rng.random() < 0.5
+    head = "Status: %d\nX-A: %s\n" % (status, "a" * rng.choice((1, 20000)))
+    if has_length:
+        head += "Content-Length: %d\r\n" % len(body)
+    text = head.encode() + b"\n" + body
+    more = rng.randbytes(50) if has_length and rng.random() < 0.3 else b""
+    records = []
+    left = text + more
+    while left:
+        size = rng.choice((1, 7, 8, 100, 8192, 65535))
+        if len(left) > 3000:
+            size = max(size, 8192)
+        records.append(out(left[:size], padding=rng.randrange(256)))
+        left = left[size:]
+        if rng.random() < 0.2:
+            records.append(rng.choice(list(NOISE.values())))
+    return b"".join(records) + rng.choice((STDOUT_END, b"")) + end(
+        rng.choice((0, 0, 1)), padding=rng.randrange(256)), status, body
+
+
+def seeded():
+    seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**32)))
+    print("seed", seed)
+    return random.Random(seed)
+
+
+def test_drawn_responses(gateway, app):
+    rng = seeded()
+    for _ in range(150):
+        data, status, body = drawn(rng)
+        cuts = sorted(rng.randrange(len(data) + 1) for _ in range(3))
+        pieces = [data[a:b] for a, b in zip([0] + cuts, cuts + [len(data)])]
+        got = answered(gateway, app, *[p for p in pieces if p])
+        assert (got.status, got.complete) == (status, True)
+        assert got.body == body
+
+
+def test_damaged_responses(gateway, app):
+    """Some bytes are others. The client has an answer or none: its end is
+    never that of another, and nobody waits."""
+    rng = seeded()
+    for _ in range(300):
+        data = bytearray(drawn(rng)[0][:30000])
+        for _ in range(rng.randrange(1, 6)):
+            data[rng.randrange(min(len(data), 400))] = rng.randrange(256)
+        got, took = timed(answered, gateway, app, bytes(data), closes=True)
+        assert took < 2.0 * SCALE
+        assert got.complete or (got.eof and got.end is None)
+        if got.complete:
+            assert 100 <= got.status <= 999
 
 
 @pytest.mark.parametrize("family", ["unix", "tcp"])
