@@ -41,11 +41,12 @@ GROUP = "www-data" if IS_ROOT else grp.getgrgid(os.getegid()).gr_name
 
 # What README says, and what stands for it here.
 MOVED = [
-    (r"(?<![\w.}*/-])/(etc/(sluice|lighttpd|apache2|redis|systemd)|run"
+    (r"(?<![\w.}*/-])/(etc/(sluice|lighttpd|apache2|nginx|redis|systemd)|run"
      r"|usr/local/bin|var/(www|log|cache)|tmp)\b", r"{place}/\1"),
     (r"http://127\.0\.0\.1:8080/", "http://127.0.0.1:{run_port}/"),
     (r"http://127\.0\.0\.1/", "http://127.0.0.1:{web_port}/"),
     (r"redis://127\.0\.0\.1:6379/", "redis://127.0.0.1:{redis_port}/"),
+    (r"listen 80\b", "listen 127.0.0.1:{web_port}"),
     (r"127\.0\.0\.1:9000\b", "127.0.0.1:{gateway_port}"),
     (r"\bredis-cli\b", "redis-cli -p {redis_port}"),
     (r"(-g|-G|chgrp|^Group =|^Group=) ?www-data", r"\1 {group}"),
@@ -85,6 +86,10 @@ FcgidIPCDir {place}/run/fcgid
 FcgidProcessTableFile {place}/run/fcgid/table
 FcgidInitialEnv SLUICE_CONFIG {place}/etc/sluice/sluice.ini
 """
+# Debian's are in /var/lib/nginx, which is root's.
+NGINX = "".join(
+    "%s_temp_path {place}/tmp/nginx-%s;\n" % (name, name)
+    for name in ("client_body", "fastcgi", "proxy", "scgi", "uwsgi"))
 UNITS = "usr/local/lib/systemd/system/"
 
 with open(os.path.join(ROOT, "tests/run/deps")) as f:
@@ -196,7 +201,7 @@ class Machine:
         place.write("etc/redis/redis.conf", REDIS.format(**self.values))
 
     def make_directories(self):
-        for name in ("run/php", "run/lighttpd", "run/fcgid", "var/www/html", "var/log/lighttpd",
+        for name in ("run/php", "run/lighttpd", "run/fcgid", "var/www/html", "var/log/lighttpd", "var/log/nginx",
                      "var/cache/lighttpd/uploads", "var/redis", "bin",
                      "etc/apache2/mods-enabled", "etc/apache2/conf-enabled",
                      "etc/lighttpd/conf-enabled", "tmp"):
@@ -422,6 +427,21 @@ class Machine:
         until(is_up, 10.0, "Apache")
         return service
 
+    def nginx(self):
+        """Debian's own configuration, moved."""
+        for name in ("nginx.conf", "fastcgi.conf", "mime.types",
+                     "snippets/fastcgi-php.conf"):
+            with open("/etc/nginx/" + name) as f:
+                self.place.write("etc/nginx/" + name, self.moved(f.read()))
+        self.place.write("etc/nginx/conf.d/place.conf",
+                         NGINX.format(**self.values))
+        os.makedirs(self.place / "etc/nginx/sites-enabled", exist_ok=True)
+        self.link(self.place / "etc/nginx/sites-available/default",
+                  self.place / "etc/nginx/sites-enabled")
+        return self.web("nginx", [
+            "-e", self.place / "var/log/nginx/error.log",
+            "-c", self.place / "etc/nginx/nginx.conf", "-g", "daemon off;"])
+
     def web(self, name, arguments):
         service = process.Process(
             self.place, name, [shutil.which(name, path=SBIN)] + arguments,
@@ -459,7 +479,8 @@ class Machine:
 SERVICES = {
     "sluice": Machine.sluice, "sluice.socket": Machine.sluice_socket,
     "lighttpd": Machine.lighttpd,
-    "apache2": Machine.apache2, "redis-server": Machine.redis_server,
+    "apache2": Machine.apache2, "nginx": Machine.nginx,
+    "redis-server": Machine.redis_server,
     "php-fpm": Machine.php_fpm,
 }
 PLAYED = {

@@ -104,6 +104,15 @@ def test_apache_that_asks_sluice(machine):
     machine.play("Configuration", "Apache that asks Sluice")
 
 
+def test_nginx(machine):
+    machine.play("Configuration", "nginx, php-fpm")
+    assert is_refused_early(machine)
+
+
+def test_nginx_that_asks_sluice(machine):
+    machine.play("Configuration", "nginx that asks Sluice")
+
+
 def test_what_clients_see(machine):
     play_behind_lighttpd(machine, "What clients see")
 

@@ -93,6 +93,8 @@ def directives(path):
      'env.RUN + "/sluice.sock"'),
     ("conf/apache/sluice.conf", "examples/apache-proxy-fcgi/apache2.conf",
      "${RUN}/sluice.sock"),
+    ("conf/nginx/sluice.conf", "examples/nginx-auth-request/nginx.conf",
+     "${RUN}/sluice.sock"),
 ])
 def test_snippet_says_what_the_example_says(snippet, example, socket_there):
     socket_here = "/run/sluice/sluice.sock"
