@@ -77,6 +77,14 @@ class Behaviour:
         self.go.wait(30.0)
         request.answer("waited")
 
+    def trickle(self, request):
+        request.write("Content-Type: text/plain\r\n\r\n")
+        for n in range(5):
+            # Of its own time: idle_timeout is not stretched either.
+            threading.Event().wait(0.3)
+            request.write("%d" % n)
+        request.end()
+
     def stall(self, request):
         request.write("Content-Type: text/plain\r\n\r\nhalf of it")
         self.go.wait(30.0)
@@ -106,6 +114,9 @@ def gateway(shared, behaviour):
         "backend hasty": {**fastcgi(app, first_byte_timeout="200ms",
                                     idle_timeout="200ms"),
                           "path": "/hasty/*"},
+        "backend patient": {**fastcgi(app, first_byte_timeout="1s",
+                                      idle_timeout="1s"),
+                            "path": "/patient/*"},
         "backend default": fastcgi(app),
     })
 
@@ -185,6 +196,12 @@ def test_35_idle_timeout_after_the_head_cuts(gateway, behaviour):
     behaviour.go.set()
     assert (got.status, got.body) == (200, b"half of it")
     assert got.eof and got.end is None
+
+
+def test_35_what_moves_is_not_idle(gateway):
+    """Longer than idle_timeout in all, but never at once."""
+    got = gateway.ask("/patient/trickle")
+    assert (got.status, got.body, got.complete) == (200, b"01234", True)
 
 
 @pytest.mark.parametrize("how", ["dead/x", "dies"])

@@ -133,7 +133,7 @@ class Setup:
         return int(self.gateway.log.find("counters")[0][name])
 
 
-def test_none_is_kept_by_default(farm):
+def test_84_none_is_kept_by_default(farm):
     s = Setup(farm, 0)
     for _ in range(10):
         assert s.ask().body == b"quick"

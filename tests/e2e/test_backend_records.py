@@ -279,7 +279,7 @@ def seeded():
 
 def test_drawn_responses(gateway, app):
     rng = seeded()
-    for _ in range(150):
+    for _ in range(60):
         data, status, body = drawn(rng)
         cuts = sorted(rng.randrange(len(data) + 1) for _ in range(3))
         pieces = [data[a:b] for a, b in zip([0] + cuts, cuts + [len(data)])]
@@ -292,7 +292,7 @@ def test_damaged_responses(gateway, app):
     """Some bytes are others. The client has an answer or none: its end is
     never that of another, and nobody waits."""
     rng = seeded()
-    for _ in range(300):
+    for _ in range(150):
         data = bytearray(drawn(rng)[0][:30000])
         for _ in range(rng.randrange(1, 6)):
             data[rng.randrange(min(len(data), 400))] = rng.randrange(256)
