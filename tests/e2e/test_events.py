@@ -53,7 +53,7 @@ def ask(server, uri):
 
 @pytest.mark.parametrize("server", ["lighttpd", "apache"])
 @pytest.mark.parametrize("name", ["events.php", "events.cgi"])
-def test_each_at_once(request, gateway, server, name):
+def test_55_each_at_once(request, gateway, server, name):
     """The slowest but for a few, which a busy machine may have delayed."""
     fifo = gateway.place / (server + name)
     os.mkfifo(fifo)
