@@ -5,9 +5,11 @@ limits make way for the test's, each of which counts by the header X-Key.
 """
 
 import os
+import random
 import re
 import shutil
 import signal
+import socket
 
 from harness import process
 from harness.deadline import Deadline, pause, until
@@ -82,6 +84,19 @@ def with_limits(text):
     return "\n".join(out) + LIMITS
 
 
+def free_ports(count=10):
+    """The first of so many in a row, none of them what a client is given."""
+    while True:
+        port = random.randrange(12000, 32000 - count)
+        try:
+            for number in range(port, port + count):
+                with socket.socket() as s:
+                    s.bind(("", number))
+        except OSError:
+            continue
+        return port
+
+
 def tree(pid):
     """The pids of a process and all below it."""
     found, rest = [], [pid]
@@ -114,7 +129,7 @@ class Running(process.Process):
     def __init__(self, place, setup):
         self.place = place
         self.setup = setup
-        self.port = process.free_port()
+        self.port = free_ports()
         self.home = place / setup.directory
         self.marks = place / "marks"
         self.temporary = place / "tmp"

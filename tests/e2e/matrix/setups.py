@@ -26,13 +26,15 @@ class Setup:
     measured    has the application a CONTENT_LENGTH for a chunked body
     notices     does the server see that its client has gone while it waits for
                 an answer? lighttpd does not, unless it streams the answer
+    crowd       how many at once in test_flat.py. mod_fcgid makes whole seconds
+                wait who finds no process free
     kept        connections that the web server may keep open to the gateway
     """
 
     def __init__(self, directory, env=None, role="responder", ext=".php",
                  htdocs="htdocs", refused=429, told=True, counted=None,
                  variables=None, dies=(502,), measured=True, notices=True,
-                 kept=0):
+                 crowd=100, kept=0):
         self.directory = directory
         self.env = env or {}
         self.role = role
@@ -46,6 +48,7 @@ class Setup:
         self.dies = dies
         self.measured = measured
         self.notices = notices
+        self.crowd = crowd
         self.kept = kept
 
     @property
@@ -65,7 +68,7 @@ SETUPS = {
     # As many as Apache has threads, by default.
     "apache-proxy-fcgi-reuse": Setup("apache-proxy-fcgi", {"REUSE": "on"},
                                      kept=150),
-    "apache-fcgid": Setup("apache-fcgid"),
+    "apache-fcgid": Setup("apache-fcgid", crowd=20),
     "apache-authnz-fcgi": Setup("apache-authnz-fcgi", role="authorizer",
                                 dies=(503,)),
     "nginx-fastcgi-pass": Setup("nginx-fastcgi-pass", kept=16),

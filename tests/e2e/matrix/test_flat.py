@@ -58,7 +58,7 @@ class Load:
 
     def crowd(self):
         """As many at once as there are workers, and more."""
-        together(100, lambda _: self.small_one())
+        together(self.setup.crowd, lambda _: self.small_one())
 
     def small_one(self):
         assert self.ask("small") == 200
