@@ -41,8 +41,8 @@ class Load:
         self.setup = running.setup
         self.port = running.port
         self.aborted = 0
-        until(lambda: self.ask("small", key="once-flat") in (
-            200, self.setup.refused), 5.0, "an answer")
+        until(lambda: self.ask("small", key="once-flat")
+              == self.setup.refused, 10.0, "the store to be asked")
 
     def ask(self, name, *args, **kwargs):
         return ask(self.port, self.running.uri(name), *args, **kwargs).status

@@ -29,7 +29,8 @@ class Case:
         self.running = running
         self.setup = running.setup
         self.clients = 0
-        self.spent()  # the links to the store are open by now
+        until(lambda: self.ask("small", key="once-ready").status
+              == self.setup.refused, 10.0, "the store to be asked")
         self.idle = running.open_descriptors() + self.setup.kept
 
     def client(self, kind="once"):
