@@ -68,7 +68,7 @@ SETUPS = {
     # As many as Apache has threads, by default.
     "apache-proxy-fcgi-reuse": Setup("apache-proxy-fcgi", {"REUSE": "on"},
                                      kept=150),
-    "apache-fcgid": Setup("apache-fcgid", crowd=20),
+    "apache-fcgid": Setup("apache-fcgid", crowd=5),
     "apache-authnz-fcgi": Setup("apache-authnz-fcgi", role="authorizer",
                                 dies=(503,)),
     "nginx-fastcgi-pass": Setup("nginx-fastcgi-pass", kept=16),

@@ -50,11 +50,13 @@ class Load:
     def small(self, count):
         uri = self.running.uri("small")
 
+        clients = min(CLIENTS, self.setup.crowd)
+
         def some(i):
             return {status_of(self.port, uri)
-                    for _ in range(i, count, CLIENTS)}
+                    for _ in range(i, count, clients)}
 
-        assert set().union(*together(CLIENTS, some)) <= {200}
+        assert set().union(*together(clients, some)) <= {200}
 
     def crowd(self):
         """As many at once as there are workers, and more."""
