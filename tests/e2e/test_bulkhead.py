@@ -245,11 +245,18 @@ def test_raised_max_inflight_is_used_at_once(setup):
 
 
 def test_places_come_free_again(setup):
+    """Each of them, if a moment after who had it has its answer."""
     s = setup(queue_timeout="60s")
     s.fill()
     s.hanging.go.set()
     for conn in s.conns:
         conn.response()
-    again = s.send(INFLIGHT)
+    s.hanging.go.clear()
+    seen = s.app.seen
+    again = []
+    for i in range(INFLIGHT):
+        again += s.send(1)
+        until(lambda: s.app.seen == seen + i + 1, what="a place")
+    s.hanging.go.set()
     for conn in again:
         assert conn.response().body == b"at last"

@@ -94,7 +94,7 @@ def start(farm, say, **peer):
 @pytest.mark.parametrize("lie", LIES)
 def test_is_an_outage_and_harms_nothing(farm, lie):
     peer, gateway = start(farm, GOOD)
-    assert gateway.ask("/").limit[:2] == (5, 4)
+    until(lambda: gateway.ask("/").limit[:2] == (5, 4), what="the store")
     memory = {what: gateway.memory_kb(what) for what in ("VmHWM", "VmPeak")}
     peer.say, reasons = LIES[lie]
     got = gateway.ask("/lie")
