@@ -361,7 +361,8 @@ run(struct server *s, struct config *config)
 	if (listeners_count(s->listeners) == 0) {
 		err_set(&err,
 		    "nothing to listen on: descriptor 0 is no listening "
-		    "socket and [gateway] listen is not set in %s",
+		    "socket, systemd has passed none, and [gateway] listen is "
+		    "not set in %s",
 		    s->file);
 		return fail(s, &err, EXIT_CONFIG);
 	}
