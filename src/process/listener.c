@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <stdatomic.h>
@@ -39,9 +40,10 @@ struct listeners {
 	uid_t *peer_uid;
 	size_t n_peer_uids;
 	struct lot *lot;
-	pthread_mutex_t lock; /* guards disarmed and stopped */
+	pthread_mutex_t lock; /* to change disarmed and stopped */
 	_Atomic bool disarmed;
-	bool stopped;
+	_Atomic bool stopped;
+	_Atomic size_t taking;       /* workers that take a connection in */
 	void (*wake)(void *context); /* NULL: nobody */
 	void *wake_context;
 };
@@ -268,6 +270,7 @@ listeners_watch(struct listeners *l, struct lot *lot, struct err *err)
  * An own socket is closed here, so that whoever connects now is refused
  * and goes elsewhere. So is one of systemd, which has it too: whoever connects
  * now waits in it for the next of us. Descriptor 0 stays what it is.
+ * Who is being taken in is in by the end of this, and among the lot's.
  */
 void
 listeners_stop(struct listeners *l)
@@ -275,10 +278,12 @@ listeners_stop(struct listeners *l)
 	pthread_mutex_lock(&l->lock);
 	l->stopped = true;
 	set_events(l, EPOLL_CTL_DEL, 0);
+	pthread_mutex_unlock(&l->lock);
+	while (atomic_load(&l->taking) > 0)
+		poll(NULL, 0, 1);
 	for (size_t i = 0; i < l->n; i++)
 		if (!l->at[i].is_stdin)
 			close(l->at[i].fd);
-	pthread_mutex_unlock(&l->lock);
 }
 
 static void
@@ -370,8 +375,8 @@ arm_again(struct listeners *l, size_t tag)
 	pthread_mutex_unlock(&l->lock);
 }
 
-struct connection *
-listeners_accept(struct listeners *l, size_t tag)
+static struct connection *
+take_in(struct listeners *l, size_t tag)
 {
 	struct connection *c;
 	int fd;
@@ -394,5 +399,16 @@ listeners_accept(struct listeners *l, size_t tag)
 	c = is_welcome(l, fd) ? connection_open(l->lot, fd, l->max_head) : NULL;
 	if (c == NULL)
 		close(fd);
+	return c;
+}
+
+struct connection *
+listeners_accept(struct listeners *l, size_t tag)
+{
+	struct connection *c;
+
+	atomic_fetch_add(&l->taking, 1);
+	c = atomic_load(&l->stopped) ? NULL : take_in(l, tag);
+	atomic_fetch_sub(&l->taking, 1);
 	return c;
 }

@@ -37,7 +37,10 @@ size_t listeners_count(const struct listeners *l);
 const char *listeners_text(const struct listeners *l);
 
 bool listeners_watch(struct listeners *l, struct lot *lot, struct err *err);
-/* Takes them out of the epoll set, for good. */
+/*
+ * Takes them out of the epoll set, for good. Who was accepted before is among
+ * the lot's connections then, and nobody is accepted after.
+ */
 void listeners_stop(struct listeners *l);
 /* One connection, allowed to be here; NULL: none. Any worker. */
 struct connection *listeners_accept(struct listeners *l, size_t tag);

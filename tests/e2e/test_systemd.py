@@ -315,3 +315,45 @@ def test_who_connects_between_two_is_served(farm):
             early.send(fcgi.request(script("/hello.cgi")))
             farm.gateway(CONFIG, passed=[sock])
             assert early.response().body == b"hello\n"
+
+
+ACCEPTED = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int accept4(int fd, struct sockaddr *peer, socklen_t *len, int flags)
+{
+	int (*real)(int, struct sockaddr *, socklen_t *, int) =
+	    (int (*)(int, struct sockaddr *, socklen_t *, int))
+	    dlsym(RTLD_NEXT, "accept4");
+	int accepted = real(fd, peer, len, flags);
+
+	if (accepted >= 0) {
+		kill(getpid(), SIGTERM);
+		poll(NULL, 0, 300);
+	}
+	return accepted;
+}
+"""
+
+
+def test_who_has_just_been_accepted_is_served(farm):
+    """The stop begins while a worker takes the connection in."""
+    library = farm.place / "accepted.so"
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", library,
+         farm.place.write("accepted.c", ACCEPTED), "-ldl"],
+        check=True, timeout=60)
+    with listener(farm.place / "3.s") as sock:
+        gateway = farm.gateway(
+            CONFIG, passed=[sock],
+            env=dict(os.environ, LD_PRELOAD=library,
+                     ASAN_OPTIONS="verify_asan_link_order=0"))
+        with gateway.connect() as conn:
+            conn.send(fcgi.request(script("/hello.cgi")))
+            assert conn.response().body == b"hello\n"
+        assert gateway.wait_exit() == 0
