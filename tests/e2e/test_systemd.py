@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -11,7 +13,7 @@ import pytest
 
 from harness import fcgi, process
 from harness.deadline import SCALE, until
-from harness.gateway import BINARY, ROOT, listener
+from harness.gateway import BINARY, listener, render
 from harness.recipes import MEMORY, cgi, fixed, script
 from harness.systemd import Manager, activated
 from harness.web import fetch
@@ -71,6 +73,27 @@ def test_sockets_without_names(farm):
         assert gateway.log.find("ready")[0]["listen"] == (
             "descriptor 3 (unknown), descriptor 4 (unknown)")
         assert ask_at(gateway, two.getsockname()) == (200, b"hello\n")
+
+
+def test_systemd_s_own_activator(farm):
+    """It opens the socket, and becomes Sluice when somebody connects. Where
+    there is no systemd, it is ours alone that passes sockets."""
+    activator = shutil.which("systemd-socket-activate")
+    if activator is None:
+        return
+    path = farm.place / "3.s"
+    config = farm.place.write("activated.ini", render(CONFIG))
+    server = farm.add(process.Process(farm.place, "activator", [
+        activator, "-l", path, "--fdname=web", BINARY, "serve", "-c",
+        config]))
+    until(lambda: os.path.exists(path), 10.0, "its socket")
+    with fcgi.Connection(path, 10.0) as conn:
+        got = conn.ask(script("/hello.cgi"))
+    assert (got.status, got.body) == (200, b"hello\n")
+    assert 'listen="descriptor 3 (web)"' in server.output()
+    server.signal(signal.SIGTERM)
+    assert server.wait_exit() == 0
+    assert os.path.exists(path)
 
 
 def close_on_exec(gateway, fd):
