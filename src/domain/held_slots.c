@@ -59,6 +59,22 @@ held_slots_hold(struct held_slots *s, const struct store_check *check)
 	return added;
 }
 
+void
+held_slots_hold_taken(struct held_slots *s, const struct store_question *q,
+    const struct store_answer *answer)
+{
+	bool committed = !store_refuses(q, answer);
+
+	for (size_t i = 0; i < q->n; i++) {
+		const struct check *c = &q->check[i].check;
+
+		if (c->algorithm == ALGORITHM_CONCURRENCY && c->cost > 0 &&
+		    answer->verdict[i].kind == VERDICT_ALLOWED &&
+		    (committed || c->observe))
+			held_slots_hold(s, &q->check[i]);
+	}
+}
+
 bool
 held_slots_drop(struct held_slots *s, struct str slot)
 {

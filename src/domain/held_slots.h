@@ -31,6 +31,12 @@ void held_slots_release(struct held_slots *s);
 
 /* The check is copied, its texts too. False: no memory. */
 bool held_slots_hold(struct held_slots *s, const struct store_check *check);
+/*
+ * Those that an answered question has taken. One without memory for it is
+ * not renewed, and free after a while.
+ */
+void held_slots_hold_taken(struct held_slots *s, const struct store_question *q,
+    const struct store_answer *answer);
 /* False: it is not held. */
 bool held_slots_drop(struct held_slots *s, struct str slot);
 

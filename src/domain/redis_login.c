@@ -71,6 +71,7 @@ redis_login_start(struct redis_login *l, struct err *err)
 	struct redis_session_settings settings = {
 		.address = l->address,
 		.drift = &l->drift,
+		.untried = l->untried,
 	};
 	struct redis_session *session;
 	char *username, *password, *prefix;

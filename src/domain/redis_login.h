@@ -20,6 +20,7 @@ struct redis_login {
 	char *password;
 	char *prefix;
 	int64_t connect_timeout_us;
+	bool untried; /* of redis_session.h; set before the first attempt */
 };
 
 void redis_login_init(

@@ -29,6 +29,7 @@ struct redis_session {
 		char *username;
 		char *password;
 	} text;
+	bool untried;
 	struct drift *drift;
 	bool drifts;
 	size_t drift_at; /* its reply, if it drifts */
@@ -59,6 +60,7 @@ redis_session_start(const struct redis_session_settings *settings,
 	}
 	s->deadline_us = deadline_us;
 	s->drift = settings->drift;
+	s->untried = settings->untried;
 	snprintf(s->text.database, sizeof(s->text.database), "%u",
 	    settings->address.database);
 	if (settings->prefix != NULL)
@@ -137,11 +139,10 @@ queue_load(struct redis_session *s, enum redis_script_name name)
 	return queue(s, VITAL, argument, 3);
 }
 
+/* What a check needs, tried before there is one. */
 static bool
-queue_all(struct redis_session *s)
+queue_trial(struct redis_session *s)
 {
-	const struct str database[] = { STR("SELECT"),
-		str_of(s->text.database) };
 	const struct str ping[] = { STR("PING") };
 	const struct str name[] = { STR("CLIENT"), STR("SETNAME"),
 		STR("sluice") };
@@ -150,13 +151,22 @@ queue_all(struct redis_session *s)
 	const struct str probe[] = { STR("SET"), str_of(s->text.probe),
 		STR("1"), STR("PX"), STR("1") };
 
-	return queue_auth(s) && queue(s, VITAL, database, 2) &&
-	    queue(s, VITAL, ping, 1) && queue(s, OPTIONAL, name, 3) &&
+	return queue(s, VITAL, ping, 1) && queue(s, OPTIONAL, name, 3) &&
 	    queue_load(s, REDIS_SCRIPT_CHECK) &&
 	    queue_load(s, REDIS_SCRIPT_SETTLE) &&
 	    queue_load(s, REDIS_SCRIPT_RENEW) && queue(s, VITAL, run, 4) &&
 	    (s->text.probe[0] == '\0' || queue(s, VITAL, probe, 5)) &&
 	    queue_drift(s);
+}
+
+static bool
+queue_all(struct redis_session *s)
+{
+	const struct str database[] = { STR("SELECT"),
+		str_of(s->text.database) };
+
+	return queue_auth(s) && queue(s, VITAL, database, 2) &&
+	    (s->untried || queue_trial(s));
 }
 
 /* NULL: this reply is as it should be. */

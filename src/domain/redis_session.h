@@ -23,6 +23,8 @@ struct redis_session_settings {
 	const char *password;
 	const char *prefix;  /* of the key that is written; NULL: no key */
 	struct drift *drift; /* outlives the session; NULL: none */
+	/* No more than AUTH and SELECT: what else there is a check meets. */
+	bool untried;
 };
 
 /* NULL and err, the attempt has failed. deadline_us: clock_mono_us. */

@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +49,7 @@ struct store_redis {
 	pthread_mutex_t lock; /* of `settled` */
 	pthread_cond_t settled;
 	atomic_bool starting; /* no link yet, no attempt failed yet */
+	bool alone;
 	_Atomic int64_t timeout_us;
 
 	struct held_slots slots;
@@ -130,6 +130,91 @@ await_start(struct store_redis *s, int64_t deadline_us)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void
+end_attempt(struct store_redis *s)
+{
+	redis_session_free(s->session);
+	s->session = NULL;
+	start_is_over(s);
+}
+
+static void
+attempt_failed(struct store_redis *s, const struct redis_trouble *trouble,
+    const struct err *err)
+{
+	counter_add(COUNTER_store_connect_failures, 1);
+	trip(s, trouble, err->text);
+	end_attempt(s);
+}
+
+static void
+attempt_succeeded(struct store_redis *s, struct redis_link *link)
+{
+	counter_add(COUNTER_store_connects, 1);
+	redis_lane_give(s->attempted, link);
+	pthread_mutex_lock(&s->edge);
+	if (breaker_close(&s->breaker))
+		outage_end(&s->outage);
+	pthread_mutex_unlock(&s->edge);
+	end_attempt(s);
+}
+
+static void
+go_on(struct store_redis *s, int64_t until_us)
+{
+	const struct redis_trouble *trouble;
+	struct redis_link *link;
+	struct err err;
+
+	switch (
+	    redis_session_step(s->session, until_us, &link, &trouble, &err)) {
+	case REDIS_READY:
+		attempt_succeeded(s, link);
+		break;
+	case REDIS_BROKEN:
+		attempt_failed(s, trouble, &err);
+		break;
+	case REDIS_NOT_YET:
+		break;
+	}
+}
+
+static int64_t
+connect_lanes(struct store_redis *s, int64_t until_us)
+{
+	/* Only a new link is a probe. */
+	struct redis_lane *down =
+	    redis_lanes_tidy(&s->lanes, breaker_is_open(&s->breaker));
+	int64_t next_us = breaker_next_us(&s->breaker);
+	struct err err;
+
+	if (s->session == NULL && down == NULL)
+		return clock_mono_us() + LOOK_US;
+	if (s->session == NULL) {
+		if (clock_mono_us() < next_us)
+			return next_us;
+		s->attempted = down;
+		s->session = redis_login_start(&s->login, &err);
+	}
+	if (s->session == NULL)
+		attempt_failed(s, &redis_trouble_unreachable, &err);
+	else
+		go_on(s, until_us);
+	return clock_mono_us();
+}
+
+/* The only attempt there will be: by until_us it has succeeded or failed. */
+static void
+connect_now(struct store_redis *s, int64_t until_us)
+{
+	const struct err late = { "no link within timeout" };
+
+	while (atomic_load(&s->starting) && clock_mono_us() < until_us)
+		connect_lanes(s, until_us);
+	if (atomic_load(&s->starting))
+		attempt_failed(s, &redis_trouble_unreachable, &late);
+}
+
 /* In time for nothing: a check is one without an answer all the same. */
 static void
 leave_unsent(enum redis_script_name name, struct store_answer *answer)
@@ -154,7 +239,10 @@ ask_script(struct store_redis *s, enum redis_script_name name,
 	answer->status = STORE_OUT;
 	answer->taken_us = 0;
 	if (lane == NULL && atomic_load(&s->starting)) {
-		await_start(s, deadline_us);
+		if (s->alone)
+			connect_now(s, deadline_us);
+		else
+			await_start(s, deadline_us);
 		lane = pick(s);
 	}
 	/* A trip too short to be answered would only end the link of others. */
@@ -174,23 +262,6 @@ ask_script(struct store_redis *s, enum redis_script_name name,
 	}
 }
 
-/* A slot without memory for it is not renewed, and free after a while. */
-static void
-hold_slots(struct store_redis *s, const struct store_question *q,
-    const struct store_answer *answer)
-{
-	bool committed = !store_refuses(q, answer);
-
-	for (size_t i = 0; i < q->n; i++) {
-		const struct check *c = &q->check[i].check;
-
-		if (c->algorithm == ALGORITHM_CONCURRENCY && c->cost > 0 &&
-		    answer->verdict[i].kind == VERDICT_ALLOWED &&
-		    (committed || c->observe))
-			held_slots_hold(&s->slots, &q->check[i]);
-	}
-}
-
 static void
 redis_ask(struct store *store, const struct store_question *q,
     struct store_answer *answer)
@@ -199,7 +270,7 @@ redis_ask(struct store *store, const struct store_question *q,
 
 	ask_script(s, REDIS_SCRIPT_CHECK, q, answer);
 	if (answer->status == STORE_ANSWERED)
-		hold_slots(s, q, answer);
+		held_slots_hold_taken(&s->slots, q, answer);
 }
 
 /* Each check's cost: charged, or given back where it is below 0. */
@@ -271,79 +342,6 @@ redis_settle(struct store *store, const struct store_settlement *s, size_t n)
 }
 
 static void
-end_attempt(struct store_redis *s)
-{
-	redis_session_free(s->session);
-	s->session = NULL;
-	start_is_over(s);
-}
-
-static void
-attempt_failed(struct store_redis *s, const struct redis_trouble *trouble,
-    const struct err *err)
-{
-	counter_add(COUNTER_store_connect_failures, 1);
-	trip(s, trouble, err->text);
-	end_attempt(s);
-}
-
-static void
-attempt_succeeded(struct store_redis *s, struct redis_link *link)
-{
-	counter_add(COUNTER_store_connects, 1);
-	redis_lane_give(s->attempted, link);
-	pthread_mutex_lock(&s->edge);
-	if (breaker_close(&s->breaker))
-		outage_end(&s->outage);
-	pthread_mutex_unlock(&s->edge);
-	end_attempt(s);
-}
-
-static void
-go_on(struct store_redis *s)
-{
-	const struct redis_trouble *trouble;
-	struct redis_link *link;
-	struct err err;
-
-	switch (redis_session_step(
-	    s->session, clock_mono_us() + SLICE_US, &link, &trouble, &err)) {
-	case REDIS_READY:
-		attempt_succeeded(s, link);
-		break;
-	case REDIS_BROKEN:
-		attempt_failed(s, trouble, &err);
-		break;
-	case REDIS_NOT_YET:
-		break;
-	}
-}
-
-static int64_t
-connect_lanes(struct store_redis *s)
-{
-	/* Only a new link is a probe. */
-	struct redis_lane *down =
-	    redis_lanes_tidy(&s->lanes, breaker_is_open(&s->breaker));
-	int64_t next_us = breaker_next_us(&s->breaker);
-	struct err err;
-
-	if (s->session == NULL && down == NULL)
-		return clock_mono_us() + LOOK_US;
-	if (s->session == NULL) {
-		if (clock_mono_us() < next_us)
-			return next_us;
-		s->attempted = down;
-		s->session = redis_login_start(&s->login, &err);
-	}
-	if (s->session == NULL)
-		attempt_failed(s, &redis_trouble_unreachable, &err);
-	else
-		go_on(s);
-	return clock_mono_us();
-}
-
-static void
 release_again(void *context, const struct store_check *check)
 {
 	struct store_check slot = *check;
@@ -382,7 +380,7 @@ static int64_t
 redis_maintain(struct store *store)
 {
 	struct store_redis *s = redis_of(store);
-	int64_t at_us = connect_lanes(s);
+	int64_t at_us = connect_lanes(s, clock_mono_us() + SLICE_US);
 	int64_t outage_us = outage_maintain(&s->outage);
 	int64_t renew_us = renew_slots(s);
 
@@ -445,31 +443,21 @@ store_redis_hurry(struct store *store, int64_t timeout_us)
 		atomic_store(&s->timeout_us, timeout_us);
 }
 
-static void
-print_address(const struct redis_address *a, char *text, size_t size)
-{
-	if (a->transport == REDIS_UNIX)
-		snprintf(text, size, "unix:%s", a->host);
-	else
-		snprintf(text, size,
-		    strchr(a->host, ':') != NULL ? "redis://[%s]:%u/%u"
-						 : "redis://%s:%u/%u",
-		    a->host, (unsigned)a->port, a->database);
-}
-
 static bool
 init(struct store_redis *s, const struct store_redis_settings *settings,
     struct err *err)
 {
 	const struct redis_lane_events events = { on_answered, on_tripped, s };
 	pthread_condattr_t attr;
-	char address[300];
+	char address[REDIS_ADDRESS_TEXT_MAX];
 
 	s->store.ops = &redis_ops;
 	s->store.may_block = true;
+	s->alone = settings->alone;
 	atomic_init(&s->starting, true);
 	atomic_init(&s->reason, redis_trouble_unreachable.reason);
 	redis_login_init(&s->login, &settings->address);
+	s->login.untried = settings->alone;
 	held_slots_init(&s->slots);
 	pthread_mutex_init(&s->edge, NULL);
 	pthread_mutex_init(&s->lock, NULL);
@@ -480,7 +468,7 @@ init(struct store_redis *s, const struct store_redis_settings *settings,
 	breaker_init(&s->breaker, settings->breaker_failures,
 	    settings->breaker_cooldown_us,
 	    (uint64_t)clock_real_us() ^ (uint64_t)(uintptr_t)s);
-	print_address(&settings->address, address, sizeof(address));
+	redis_address_print(&settings->address, address);
 	if (!outage_init(&s->outage, address, NULL, err))
 		return false;
 	if (!redis_lanes_init(&s->lanes, settings->connections, &events))

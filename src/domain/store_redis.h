@@ -35,6 +35,11 @@ struct store_redis_settings {
 	 */
 	const struct config *config;
 	const struct config_store *naming;
+	/*
+	 * Nobody calls maintain: whoever asks first connects too, all within
+	 * timeout_us. The link is not tried: the question does that.
+	 */
+	bool alone;
 };
 
 /* NULL and err: no memory. Does not connect; starts out until it has. */

@@ -76,6 +76,29 @@ stores_open(struct stores *stores, const struct config *config, struct err *err)
 	return open_shared(stores, config, err);
 }
 
+/* The one failed attempt is an outage at once. */
+bool
+stores_open_once(
+    struct stores *stores, const struct config *config, struct err *err)
+{
+	struct store_redis_settings settings;
+
+	stores->naming = &config->store;
+	stores->local = store_memory_new((size_t)config->store.max_keys);
+	if (stores->local == NULL)
+		return err_set(err, "out of memory");
+	if (config->store.kind != CONFIG_STORE_REDIS)
+		return true;
+	if (!redis_settings(config, stores->naming, &settings, err))
+		return false;
+	settings.alone = true;
+	settings.connections = 1;
+	settings.breaker_failures = 1;
+	settings.config = NULL;
+	stores->shared = store_redis_new(&settings, err);
+	return stores->shared != NULL;
+}
+
 void
 stores_return_leases(struct stores *stores)
 {

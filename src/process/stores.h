@@ -13,6 +13,12 @@
 /* The config of the start, which must outlive the stores. */
 bool stores_open(
     struct stores *stores, const struct config *config, struct err *err);
+/*
+ * For the one request of a process: no threads, no memory of the store, and
+ * a single link, made when it is first needed.
+ */
+bool stores_open_once(
+    struct stores *stores, const struct config *config, struct err *err);
 void stores_close(struct stores *stores);
 /*
  * Gives back what was taken ahead, for a moment; asks the store. What is left

@@ -1,5 +1,6 @@
 #include "pure/redis_address.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define PORT_DEFAULT 6379
@@ -131,4 +132,17 @@ redis_address_parse(
 		    "username and password (or password_file)");
 	return parse_tcp(
 	    (struct str){ text.p + 8, text.len - 8 }, address, err);
+}
+
+void
+redis_address_print(
+    const struct redis_address *a, char text[REDIS_ADDRESS_TEXT_MAX])
+{
+	if (a->transport == REDIS_UNIX)
+		snprintf(text, REDIS_ADDRESS_TEXT_MAX, "unix:%s", a->host);
+	else
+		snprintf(text, REDIS_ADDRESS_TEXT_MAX,
+		    strchr(a->host, ':') != NULL ? "redis://[%s]:%u/%u"
+						 : "redis://%s:%u/%u",
+		    a->host, (unsigned)a->port, a->database);
 }

@@ -28,5 +28,9 @@ struct redis_address {
 /* err never quotes what may be a password. */
 bool redis_address_parse(
     struct str text, struct redis_address *address, struct err *err);
+/* For people; without what a password could be in. */
+#define REDIS_ADDRESS_TEXT_MAX 300
+void redis_address_print(
+    const struct redis_address *address, char text[REDIS_ADDRESS_TEXT_MAX]);
 
 #endif
