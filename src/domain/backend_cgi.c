@@ -117,9 +117,9 @@ complain(void *context, struct str bytes)
 static pid_t
 start(struct exchange *x, const struct script *script, struct pipes *pipes)
 {
-	char *argv[3] = { (char *)(uintptr_t)script->path, NULL, NULL };
+	char *argv[SCRIPT_ARGV];
 	struct spawn s = {
-		.path = script->path,
+		.path = script_command(script, argv),
 		.argv = argv,
 		.directory = script->directory,
 		.fd = { pipes->in[0], pipes->out[1], pipes->errors[1] },
@@ -130,11 +130,6 @@ start(struct exchange *x, const struct script *script, struct pipes *pipes)
 	if (s.envp == NULL) {
 		err_set(&x->error, "out of memory");
 		return -1;
-	}
-	if (script->interpreter != NULL) {
-		s.path = script->interpreter;
-		argv[0] = (char *)(uintptr_t)script->interpreter;
-		argv[1] = (char *)(uintptr_t)script->path;
 	}
 	pid = spawn_start(&s, &x->error);
 	close_one(&pipes->in[0]);

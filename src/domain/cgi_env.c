@@ -111,25 +111,42 @@ is_outdated(struct str name, const struct script *script)
 		str_eq(name, STR("PATH_TRANSLATED")));
 }
 
-char **
-cgi_env_make(const struct params *params, const struct config_list *passed_on,
+/* passed_on NULL: all is. */
+static char **
+make(const struct params *params, const struct config_list *passed_on,
     const struct script *script, struct arena *arena)
 {
 	struct environment e = { .arena = arena };
+	size_t n = params->n + (passed_on == NULL ? 0 : passed_on->n);
 
-	e.at = arena_alloc(
-	    arena, (params->n + passed_on->n + OWN_MAX) * sizeof(*e.at));
+	e.at = arena_alloc(arena, (n + OWN_MAX) * sizeof(*e.at));
 	if (e.at == NULL)
 		return NULL;
 	set_settled(&e, script);
-	set_passed_on(&e, passed_on);
+	if (passed_on != NULL)
+		set_passed_on(&e, passed_on);
 	if (params_get(params, STR("GATEWAY_INTERFACE")).len == 0)
 		set(&e, STR("GATEWAY_INTERFACE"), STR("CGI/1.1"));
 	for (size_t i = 0; i < params->n; i++) {
 		struct str name = params->at[i].name;
 
-		if (!is_unfit(name) && !is_outdated(name, script))
+		if ((passed_on == NULL || !is_unfit(name)) &&
+		    !is_outdated(name, script))
 			set(&e, name, params->at[i].value);
 	}
 	return e.failed ? NULL : e.at;
+}
+
+char **
+cgi_env_make(const struct params *params, const struct config_list *passed_on,
+    const struct script *script, struct arena *arena)
+{
+	return make(params, passed_on, script, arena);
+}
+
+char **
+cgi_env_keep(const struct params *params, const struct script *script,
+    struct arena *arena)
+{
+	return make(params, NULL, script, arena);
 }

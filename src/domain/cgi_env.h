@@ -20,5 +20,11 @@
 char **cgi_env_make(const struct params *params,
     const struct config_list *passed_on, const struct script *script,
     struct arena *arena);
+/*
+ * Of a script that the web server itself would have run: all it gives, but
+ * for what finding the script has settled. NULL: no memory.
+ */
+char **cgi_env_keep(const struct params *params, const struct script *script,
+    struct arena *arena);
 
 #endif

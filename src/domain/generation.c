@@ -45,6 +45,8 @@ generation_new(struct config *config, struct bulkhead *bulkhead,
 	g->config = config;
 	g->bulkhead = bulkhead;
 	g->upstreams = upstreams;
+	if (bulkhead == NULL)
+		return g;
 	g->backend = calloc(config->n_backends + 1, sizeof(*g->backend));
 	if (g->backend != NULL)
 		while (g->n_backends < config->n_backends)

@@ -26,7 +26,10 @@ struct generation {
 	struct generation_backend *backend; /* of config->backend[i] */
 };
 
-/* Takes the reference to config over. One reference; NULL: no memory. */
+/*
+ * Takes the reference to config over. One reference; NULL: no memory. Without
+ * a bulkhead it has no gates and addresses: nothing is passed on by it.
+ */
 struct generation *generation_new(struct config *config,
     struct bulkhead *bulkhead, struct upstreams *upstreams);
 struct generation *generation_ref(struct generation *g);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,13 +53,8 @@ join3(struct arena *arena, struct str a, struct str b, struct str c)
 	return (struct str){ text, at };
 }
 
-/*
- * Cuts `path` (in the arena, changed in place) back until it names
- * something that is no directory on its way, or that may not be looked at.
- * Returns its length, 0: none.
- */
-static size_t
-cut_to_file(char *path, size_t len)
+size_t
+script_cut(char *path, size_t len)
 {
 	struct stat st;
 
@@ -193,7 +189,7 @@ try_name(const struct config_backend *backend, struct str name,
 		*status = SCRIPT_NO_MEMORY;
 		return true;
 	}
-	len = cut_to_file(path, copy.len);
+	len = script_cut(path, copy.len);
 	if (len == 0)
 		return false;
 	path[len] = '\0';
@@ -237,4 +233,18 @@ script_find(const struct config_backend *backend, const struct params *params,
 		return SCRIPT_NO_MEMORY;
 	try_name(backend, name, true, params, arena, script, &status, err);
 	return status;
+}
+
+const char *
+script_command(const struct script *script, char *argv[SCRIPT_ARGV])
+{
+	const char *program =
+	    script->interpreter != NULL ? script->interpreter : script->path;
+	size_t n = 0;
+
+	argv[n++] = (char *)(uintptr_t)program;
+	if (script->interpreter != NULL)
+		argv[n++] = (char *)(uintptr_t)script->path;
+	argv[n] = NULL;
+	return program;
 }

@@ -37,5 +37,15 @@ struct script {
 enum script_status script_find(const struct config_backend *backend,
     const struct params *params, struct arena *arena, struct script *script,
     struct err *err);
+/*
+ * Cuts `path` back in place, at slashes, until it names something that is
+ * no directory on its way, or that may not be looked at. Its length then, a
+ * NUL behind it; 0: none.
+ */
+size_t script_cut(char *path, size_t len);
+#define SCRIPT_ARGV 3
+/* The program that is to be started, and its arguments, which point there. */
+const char *script_command(
+    const struct script *script, char *argv[SCRIPT_ARGV]);
 
 #endif

@@ -100,6 +100,32 @@ spawn_start(const struct spawn *s, struct err *err)
 }
 
 void
+spawn_become(const struct spawn *s, struct err *err)
+{
+	sigset_t none;
+	int error;
+
+	sigemptyset(&none);
+	/* Not what the C library keeps for itself, nor what can not be. */
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	/* Before the mask: what was held back may end us, as it would it. */
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Closed once it succeeds: should it fail there is a log to tell. */
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+		closefrom(3);
+	if (s->directory != NULL && chdir(s->directory) < 0) {
+		error = errno;
+		err_set(err, "%s: %s", s->path, strerror(error));
+	} else {
+		execve(s->path, s->argv, s->envp);
+		error = errno;
+		err_set(err, "can not start %s: %s", s->path, strerror(error));
+	}
+	errno = error;
+}
+
+void
 spawn_signal(pid_t pid, int signal)
 {
 	kill(-pid, signal);

@@ -1,8 +1,8 @@
 /*
- * spawn: start a program without fork in a threaded process.
+ * spawn: start a program without fork in a threaded process, or become it.
  *
- * By posix_spawn: its own process group, signal mask empty, every signal at
- * its default, no descriptor but 0, 1 and 2. Any thread.
+ * Signal mask empty, every signal at its default, no descriptor but 0, 1 and 2.
+ * Started, by posix_spawn, in a process group of its own. Any thread.
  */
 #ifndef SLUICE_SPAWN_H
 #define SLUICE_SPAWN_H
@@ -30,6 +30,12 @@ struct spawn {
 void spawn_keep_limit(void);
 /* The pid, which leads its group; -1 and err (errno is kept). */
 pid_t spawn_start(const struct spawn *s, struct err *err);
+/*
+ * Makes this process that program, with the descriptors 0 to 2 it has (fd is
+ * not looked at). For a process of one thread. Returns if it can not: with
+ * err, and errno kept; directory, signals and descriptors may be changed.
+ */
+void spawn_become(const struct spawn *s, struct err *err);
 /* Signals the group; the leader must not have been reaped yet. */
 void spawn_signal(pid_t pid, int signal);
 /*

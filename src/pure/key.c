@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
@@ -305,6 +306,15 @@ new_plain(void)
 		return NULL;
 	}
 	return ctx;
+}
+
+void
+key_start_lightly(void)
+{
+	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG |
+		OPENSSL_INIT_NO_ADD_ALL_CIPHERS |
+		OPENSSL_INIT_NO_ADD_ALL_DIGESTS | OPENSSL_INIT_NO_ATEXIT,
+	    NULL);
 }
 
 struct key_hasher *

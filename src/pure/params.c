@@ -2,6 +2,31 @@
 
 #include <string.h>
 
+bool
+params_read(struct params *params, char *const *envp, struct arena *arena)
+{
+	size_t n = 0;
+
+	while (envp[n] != NULL)
+		n++;
+	params->n = 0;
+	params->at = arena_alloc(arena, (n + 1) * sizeof(*params->at));
+	if (params->at == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const char *equals = strchr(envp[i], '=');
+		struct param *p = &params->at[params->n];
+
+		if (equals == NULL)
+			continue;
+		p->name = (struct str){ envp[i], (size_t)(equals - envp[i]) };
+		p->value = str_of(equals + 1);
+		if (!str_eq(p->name, STR("FCGI_ROLE")))
+			params->n++;
+	}
+	return true;
+}
+
 /* Most names differ in length or in their last letter. */
 static bool
 has_name(const struct param *p, struct str name)

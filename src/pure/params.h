@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "base/str.h"
 
 struct param {
@@ -20,6 +21,12 @@ struct params {
 	size_t n;
 };
 
+/*
+ * Of "NAME=value" texts, up to a NULL, which they then point into; without
+ * FCGI_ROLE, which no web server sends: libfcgi puts it there. false: no
+ * memory.
+ */
+bool params_read(struct params *params, char *const *envp, struct arena *arena);
 /* The first of that name; p is NULL when there is none. */
 struct str params_get(const struct params *params, struct str name);
 /* How many there are of that name. */

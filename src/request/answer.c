@@ -116,20 +116,26 @@ make_reply(const struct request *r, int status, int64_t retry_us)
 	};
 }
 
-enum next
-answer_send(struct connection *c, int status, int64_t retry_us)
+void
+answer_write(struct request *r, int status, int64_t retry_us, struct buf *text)
 {
-	struct request *r = c->request;
 	struct reply reply = make_reply(r, status, retry_us);
-	struct buf text;
-	enum next next;
 
 	if (reply_has_request_id(&reply)) {
 		name_request(r);
 		reply.request_id = r->told_id;
 	}
+	reply_write(text, &reply);
+}
+
+enum next
+answer_send(struct connection *c, int status, int64_t retry_us)
+{
+	struct buf text;
+	enum next next;
+
 	buf_init(&text);
-	reply_write(&text, &reply);
+	answer_write(c->request, status, retry_us, &text);
 	next = finish(c, status, &text);
 	buf_release(&text);
 	return next;
@@ -151,8 +157,8 @@ answer_pass(struct connection *c)
 	return next;
 }
 
-static int
-refusal_status(const struct decision *d)
+int
+answer_refusal_status(const struct decision *d)
 {
 	switch (d->kind) {
 	case DECISION_REFUSED:
@@ -185,8 +191,8 @@ answer_refusal(struct connection *c)
 {
 	const struct request *r = c->request;
 
-	return answer_send(
-	    c, as_heard(r, refusal_status(&r->decision)), ANSWER_NO_RETRY);
+	return answer_send(c, as_heard(r, answer_refusal_status(&r->decision)),
+	    ANSWER_NO_RETRY);
 }
 
 enum next

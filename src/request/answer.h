@@ -11,6 +11,12 @@
 #define ANSWER_NO_RETRY      INT64_C(-1)
 #define ANSWER_BUSY_RETRY_US INT64_C(1000000)
 
+/* The text of that answer, to a request that goes on. */
+void answer_write(
+    struct request *r, int status, int64_t retry_us, struct buf *text);
+/* Of the answer to a decision that does not pass: 429, 403, 400 or 503. */
+int answer_refusal_status(const struct decision *d);
+
 /* What is to be done with a connection whose request is over. */
 enum next {
 	NEXT_CLOSE,

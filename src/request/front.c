@@ -57,32 +57,6 @@ fill(int memfd, struct str head, size_t room)
 	return lseek(memfd, begin, SEEK_SET) == begin;
 }
 
-/* libfcgi puts FCGI_ROLE in front; a peer's own comes after it. */
-static bool
-read_params(char **envp, struct params *params, struct arena *arena)
-{
-	size_t n = 0;
-
-	while (envp[n] != NULL)
-		n++;
-	params->n = 0;
-	params->at = arena_alloc(arena, (n + 1) * sizeof(*params->at));
-	if (params->at == NULL)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		const char *equals = strchr(envp[i], '=');
-		struct param *p = &params->at[params->n];
-
-		if (equals == NULL)
-			continue;
-		p->name = (struct str){ envp[i], (size_t)(equals - envp[i]) };
-		p->value = str_of(equals + 1);
-		if (!str_eq(p->name, STR("FCGI_ROLE")))
-			params->n++;
-	}
-	return true;
-}
-
 /*
  * With keepConnection set, FCGX_Accept_r takes ipcFd as it is instead of
  * closing it; with a listener of -1 any failure in the head ends it at
@@ -139,7 +113,7 @@ front_new(
 		free(front);
 		return NULL;
 	}
-	if (!read_params(front->request.envp, params, arena)) {
+	if (!params_read(params, front->request.envp, arena)) {
 		front_free(front);
 		return NULL;
 	}
