@@ -85,11 +85,12 @@ struct config_addresses {
 	struct config_address *at;
 };
 
-/* What a web server asks of Sluice; of a limit ANY is both. */
+/* What a web server asks of Sluice; of a limit ANY is all of them. */
 enum config_role {
 	CONFIG_ROLE_ANY,
 	CONFIG_ROLE_RESPONDER,
-	CONFIG_ROLE_AUTHORIZER
+	CONFIG_ROLE_AUTHORIZER,
+	CONFIG_ROLE_CGI
 };
 
 struct config_gateway {

@@ -291,7 +291,7 @@ most_rates(const struct load *l, size_t at)
 	return most;
 }
 
-/* backend: NULL for an authorizer, which has none. */
+/* backend: NULL for a role whose limits name none. */
 static bool
 can_apply(const struct config_limit *limit, enum config_role role,
     const char *backend)
@@ -323,8 +323,10 @@ check_sum_of_rates(struct load *l, enum config_role role, const char *backend)
 			continue;
 		if (backend == NULL)
 			finding_error(&l->findings, &place,
-			    "with this the limits for an authorizer have %zu "
-			    "rates together; at most %d can be",
+			    "with this the limits for %s have %zu rates "
+			    "together; at most %d can be",
+			    role == CONFIG_ROLE_CGI ? "the cgi role"
+						    : "an authorizer",
 			    sum, CONFIG_RATES_MAX);
 		else
 			finding_error(&l->findings, &place,
@@ -343,6 +345,8 @@ check_sums_of_rates(struct load *l)
 
 	if (roles_has(&c->gateway, CONFIG_ROLE_AUTHORIZER))
 		check_sum_of_rates(l, CONFIG_ROLE_AUTHORIZER, NULL);
+	if (roles_has(&c->gateway, CONFIG_ROLE_CGI))
+		check_sum_of_rates(l, CONFIG_ROLE_CGI, NULL);
 	if (!roles_has(&c->gateway, CONFIG_ROLE_RESPONDER))
 		return;
 	for (size_t i = 0; i < c->n_backends; i++)

@@ -1,5 +1,5 @@
 /*
- * roles: which roles of FastCGI are served. Pure; any thread.
+ * roles: which roles are served. Pure; any thread.
  */
 #ifndef SLUICE_ROLES_H
 #define SLUICE_ROLES_H

@@ -212,7 +212,7 @@ subject_read(struct subject *s, enum config_role role,
 		return false;
 	if (config->gateway.trusted_proxies.n == 0)
 		proxy_watch(params);
-	if (role == CONFIG_ROLE_RESPONDER)
+	if (role != CONFIG_ROLE_AUTHORIZER)
 		s->backend = choose_backend(s, config);
 	return true;
 }

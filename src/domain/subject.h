@@ -16,7 +16,7 @@
 #include "pure/params.h"
 
 struct subject {
-	enum config_role role; /* RESPONDER or AUTHORIZER */
+	enum config_role role; /* never ANY */
 	const struct params *params;
 	struct arena *arena; /* the request's */
 	struct str method;
@@ -38,7 +38,7 @@ struct subject {
 	const struct config_backend *backend; /* NULL: none matches */
 };
 
-/* false: no memory. A responder's backend is chosen too. */
+/* false: no memory. Unless an authorizer is asked its backend is chosen. */
 bool subject_read(struct subject *s, enum config_role role,
     const struct params *params, const struct config *config,
     struct arena *arena);

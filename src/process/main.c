@@ -5,6 +5,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "process/cgi_role.h"
 #include "process/commands.h"
 #include "process/serve.h"
 #include "pure/rate.h"
@@ -204,16 +205,20 @@ main(int argc, char **argv)
 	const char *variable = getenv("SLUICE_CONFIG");
 	struct arguments arguments = { .config_file = CONFIG_DEFAULT };
 	char **rest = argv + (argc > 0 ? 1 : 0);
-	const struct command *command = find_command(*rest);
+	const struct command *command;
 	int code;
 
 	open_standard_descriptors();
+	if (variable != NULL && variable[0] != '\0')
+		arguments.config_file = variable;
+	/* Before a look at the arguments, which may be a client's. */
+	if (cgi_role_is_asked())
+		return cgi_role(arguments.config_file);
+	command = find_command(*rest);
 	if (command == NULL)
 		return misused("unknown command ", *rest);
 	if (*rest != NULL && strcmp(*rest, "-c") != 0)
 		rest++;
-	if (variable != NULL && variable[0] != '\0')
-		arguments.config_file = variable;
 	code = read_arguments(command, rest, &arguments);
 	return code != 0 ? code : command->run(&arguments);
 }

@@ -17,9 +17,9 @@ request_free(struct request *r)
 	free(r);
 }
 
-struct request *
-request_new(const struct guard *guard, struct generation *generation,
-    const struct stores *stores, int *memfd)
+/* Without its params, which it gets next. */
+static struct request *
+begin(struct generation *generation, const struct stores *stores, uint16_t id)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
@@ -30,12 +30,23 @@ request_new(const struct guard *guard, struct generation *generation,
 	arena_init(&r->arena);
 	r->generation = generation;
 	r->stores = stores;
-	r->id = guard->id;
+	r->id = id;
+	r->started_us = clock_mono_us();
+	body_init(&r->body, id);
+	return r;
+}
+
+struct request *
+request_new(const struct guard *guard, struct generation *generation,
+    const struct stores *stores, int *memfd)
+{
+	struct request *r = begin(generation, stores, guard->id);
+
+	if (r == NULL)
+		return NULL;
 	r->keep = guard->keep;
 	r->role = guard->role == FCGI_AUTHORIZER ? CONFIG_ROLE_AUTHORIZER
 						 : CONFIG_ROLE_RESPONDER;
-	r->started_us = clock_mono_us();
-	body_init(&r->body, guard->id);
 	r->front =
 	    front_new(memfd, buf_str(&guard->head), &r->params, &r->arena);
 	if (r->front == NULL) {
@@ -43,6 +54,22 @@ request_new(const struct guard *guard, struct generation *generation,
 		return NULL;
 	}
 	counter_add(COUNTER_requests, 1);
+	return r;
+}
+
+struct request *
+request_new_cgi(char *const *envp, struct generation *generation,
+    const struct stores *stores)
+{
+	struct request *r = begin(generation, stores, 0);
+
+	if (r == NULL)
+		return NULL;
+	r->role = CONFIG_ROLE_CGI;
+	if (!params_read(&r->params, envp, &r->arena)) {
+		request_free(r);
+		return NULL;
+	}
 	return r;
 }
 
@@ -104,31 +131,6 @@ log_numbers(struct log_line *line, const struct decision *d)
 		log_text(line, "cached", "yes");
 }
 
-static void
-log_request(const struct request *r, int status)
-{
-	struct log_line line;
-
-	log_begin(&line, LOG_LEVEL_INFO, is_refusal(r) ? "refused" : "request");
-	log_number(&line, "status", status);
-	log_str(&line, "client", r->subject.client_text);
-	log_str(&line, "method", r->subject.method);
-	log_str(&line, "host", r->subject.host);
-	log_str(&line, "path", r->subject.path);
-	if (r->role == CONFIG_ROLE_AUTHORIZER)
-		log_text(&line, "role", "authorizer");
-	if (r->told_id.len > 0)
-		log_str(&line, "request_id", r->told_id);
-	log_numbers(&line, &r->decision);
-	if (r->subject.backend != NULL)
-		log_text(&line, "backend", r->subject.backend->name);
-	log_number(&line, "backend_us", r->backend_us);
-	log_number(&line, "total_us", clock_mono_us() - r->started_us);
-	if (r->error.text[0] != '\0')
-		log_text(&line, "error", r->error.text);
-	log_end(&line);
-}
-
 /* What went wrong is logged whatever the access log shows. */
 static bool
 is_logged(const struct request *r)
@@ -147,13 +149,41 @@ is_logged(const struct request *r)
 }
 
 void
+request_log(const struct request *r, int status)
+{
+	struct log_line line;
+
+	if (!is_logged(r))
+		return;
+	log_begin(&line, LOG_LEVEL_INFO, is_refusal(r) ? "refused" : "request");
+	if (status != REQUEST_BECOMES_SCRIPT)
+		log_number(&line, "status", status);
+	log_str(&line, "client", r->subject.client_text);
+	log_str(&line, "method", r->subject.method);
+	log_str(&line, "host", r->subject.host);
+	log_str(&line, "path", r->subject.path);
+	if (r->role != CONFIG_ROLE_RESPONDER)
+		log_text(&line, "role",
+		    r->role == CONFIG_ROLE_CGI ? "cgi" : "authorizer");
+	if (r->told_id.len > 0)
+		log_str(&line, "request_id", r->told_id);
+	log_numbers(&line, &r->decision);
+	if (r->subject.backend != NULL)
+		log_text(&line, "backend", r->subject.backend->name);
+	log_number(&line, "backend_us", r->backend_us);
+	log_number(&line, "total_us", clock_mono_us() - r->started_us);
+	if (r->error.text[0] != '\0')
+		log_text(&line, "error", r->error.text);
+	log_end(&line);
+}
+
+void
 request_end(struct request *r, int status)
 {
 	decision_settle(&r->decision, r->stores,
 	    status == REQUEST_CLIENT_GONE ? 0 : status);
 	decision_release(&r->decision, r->stores);
 	count(r);
-	if (is_logged(r))
-		log_request(r, status);
+	request_log(r, status);
 	request_free(r);
 }

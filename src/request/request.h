@@ -19,6 +19,8 @@
 
 /* Logged as the status of a request whose client went away. */
 #define REQUEST_CLIENT_GONE 499
+/* For request_log: its script will answer, with what we do not get to see. */
+#define REQUEST_BECOMES_SCRIPT (-1)
 
 struct request {
 	struct arena arena;
@@ -27,7 +29,7 @@ struct request {
 	uint16_t id;
 	bool keep; /* the web server keeps the connection */
 	enum config_role role;
-	struct front *front;
+	struct front *front;  /* NULL: it is one of the cgi role */
 	struct params params; /* gone once an answer was sent */
 	struct subject subject;
 	struct decision decision;
@@ -51,6 +53,14 @@ struct request {
  */
 struct request *request_new(const struct guard *guard,
     struct generation *generation, const struct stores *stores, int *memfd);
+/*
+ * One of the cgi role, from the environment of the process, which must stay.
+ * NULL: no memory.
+ */
+struct request *request_new_cgi(char *const *envp,
+    struct generation *generation, const struct stores *stores);
+/* Its line in the log, if it is to have one: request_end's but for that. */
+void request_log(const struct request *r, int status);
 /* status: what was sent; 0: nothing could be. */
 void request_end(struct request *r, int status);
 const struct config_gateway *request_gateway(const struct request *r);

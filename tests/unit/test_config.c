@@ -167,6 +167,8 @@ companion(const struct option *o, const char *value)
 static void
 write_option(const struct option *o, const char *value)
 {
+	bool is_cgi_role = o->section == OPTION_gateway &&
+	    strcmp(o->key, "roles") == 0 && strcmp(value, "cgi") == 0;
 	struct buf text;
 
 	buf_init(&text);
@@ -178,9 +180,13 @@ write_option(const struct option *o, const char *value)
 		    option_section_name(o->section),
 		    option_section_is_named(o->section) ? " default" : "",
 		    o->key, value, companion(o, value));
-	if (o->section != OPTION_backend)
+	if (is_cgi_role)
+		buf_addf(&text,
+		    "[backend default]\ntype = cgi\nroot = /etc\n"
+		    "[store]\naddress = unix:/a\n");
+	else if (o->section != OPTION_backend)
 		buf_addf(&text, "%s", BACKEND);
-	if (o->section != OPTION_store)
+	if (!is_cgi_role && o->section != OPTION_store)
 		buf_addf(&text, "%s", STORE);
 	buf_add_char(&text, '\0');
 	write_file("t.ini", str_of(text.p));

@@ -103,7 +103,7 @@ test_several(void **state)
 		    "applies: roles in [gateway] has no authorizer\n" },
 		{ STORE BACKEND A "role = filter\n",
 		    "t.ini:7: [limit a] role: `filter` is none of responder, "
-		    "authorizer\n" },
+		    "authorizer, cgi\n" },
 	};
 
 	(void)state;
@@ -134,9 +134,84 @@ test_not_served(void **state)
 		    "t.ini:5: [backend b] warning: gets no request: roles in "
 		    "[gateway] has no responder\n" },
 		/* A wrong value says nothing of the others. */
-		{ SERVES("cgi") STORE BACKEND A "role = responder\n",
-		    "t.ini:2: [gateway] roles: `cgi` is none of responder, "
-		    "authorizer\n" },
+		{ SERVES("filter") STORE BACKEND A "role = responder\n",
+		    "t.ini:2: [gateway] roles: `filter` is none of responder, "
+		    "authorizer, cgi\n" },
+	};
+
+	(void)state;
+	expect_rows(table, COUNT(table));
+}
+
+#define REDIS   "[store]\naddress = unix:/redis\n"
+#define SCRIPTS "[backend default]\ntype = cgi\nroot = /\n"
+#define RATE    "[limit a]\nrate = 10/1m\n" /* ends on line 9 */
+#define UNSEEN  ", and the cgi role sees none: that takes role = responder\n"
+
+/* A process for each request: no response, no body, no counts of its own. */
+static void
+test_cgi(void **state)
+{
+	static const struct row table[] = {
+		{ SERVES("cgi") REDIS SCRIPTS RATE "role = cgi\n", "" },
+		{ SERVES("cgi") SCRIPTS "[limit a]\nrate = deny\n" REDIS, "" },
+		{ SERVES("cgi") REDIS SCRIPTS RATE "count = 401\n",
+		    "t.ini:10: [limit a] count: goes by the response" UNSEEN },
+		{ SERVES("responder, cgi") REDIS SCRIPTS RATE
+		    "cost = response:X\nbackend = default\n",
+		    "t.ini:10: [limit a] cost: goes by the response" UNSEEN
+		    "t.ini:11: [limit a] backend: requests are passed on to "
+		    "it" UNSEEN },
+		{ SERVES("responder, cgi") REDIS SCRIPTS RATE
+		    "lease = 5\nrole = cgi\n",
+		    "t.ini:10: [limit a] lease: is for requests that are "
+		    "passed on to a backend" UNSEEN },
+		{ SERVES("cgi") REDIS SCRIPTS
+		    "[limit a]\nrate = 5\nalgorithm = concurrency\n",
+		    "t.ini:10: [limit a] algorithm: concurrency goes by the "
+		    "end of a response" UNSEEN },
+		{ SERVES("cgi") REDIS SCRIPTS RATE
+		    "algorithm = leaky_bucket\ndelay_max = 1h\n",
+		    "t.ini:10: [limit a] algorithm: leaky_bucket holds "
+		    "requests back from a backend" UNSEEN },
+		{ SERVES("cgi") REDIS SCRIPTS RATE
+		    "key = client + form:user | path\n",
+		    "t.ini:10: [limit a] key: form: is a part of the "
+		    "body" UNSEEN },
+		{ SERVES("responder, cgi") REDIS SCRIPTS RATE
+		    "count = 401\nrole = responder\nscope = local\n",
+		    "" },
+		{ SERVES("cgi") REDIS SCRIPTS RATE "scope = local\n",
+		    "t.ini:10: [limit a] scope: local counts would end with "
+		    "each request of the cgi role: that takes role = responder "
+		    "or authorizer\n" },
+		{ SERVES("cgi") REDIS SCRIPTS RATE
+		    "on_outage = local\noutage_rate = 5/1m\n",
+		    "t.ini:10: [limit a] on_outage: warning: in the cgi role "
+		    "local counts end with each request: there it is as "
+		    "allow\n" },
+		/* What it can not do without, or with. */
+		{ SERVES("cgi") STORE SCRIPTS RATE,
+		    "t.ini:4: [store] address: memory: counts would end with "
+		    "each request of the cgi role, which is in roles in "
+		    "[gateway]\n" },
+		{ SERVES("responder, cgi") STORE SCRIPTS,
+		    "t.ini:4: [store] address: memory: counts would end with "
+		    "each request of the cgi role, which is in roles in "
+		    "[gateway]\n" },
+		{ SERVES("cgi, responder") REDIS BACKEND RATE,
+		    "t.ini:2: [gateway] roles: cgi: there is no [backend NAME] "
+		    "of type = cgi, whose scripts it could become\n" },
+		{ SERVES("cgi") REDIS SCRIPTS
+		    "[backend b]\naddress = unix:/b\npath = /b\n",
+		    "t.ini:8: [backend b] warning: gets no request: roles in "
+		    "[gateway] has no responder\n" },
+		{ SERVES("authorizer") REDIS SCRIPTS,
+		    "t.ini:5: [backend default] warning: gets no request: "
+		    "roles in [gateway] has no responder and no cgi\n" },
+		{ REDIS SCRIPTS "[limit a]\nrate = 1/1m\nrole = cgi\n",
+		    "t.ini:8: [limit a] role: warning: the limit never "
+		    "applies: roles in [gateway] has no cgi\n" },
 	};
 
 	(void)state;
@@ -178,6 +253,13 @@ test_sum_of_rates(void **state)
 			FOR_AUTHORIZERS },
 		    "with this the limits for an authorizer have 40 rates "
 		    "together; at most 32 can be\n" },
+		{ "cgi", { "", "", "role = cgi\n", "", "" },
+		    "with this the limits for the cgi role have 40 rates "
+		    "together; at most 32 can be\n" },
+		{ "responder, cgi",
+		    { FOR_RESPONDERS, "role = cgi\n", FOR_RESPONDERS,
+			"role = cgi\n", "" },
+		    NULL },
 		{ "responder, authorizer", { FOR_RESPONDERS, "", "", "", "" },
 		    "with this the limits for [backend default] have 40 rates "
 		    "together; at most 32 can be (name the backend of limits "
@@ -190,9 +272,10 @@ test_sum_of_rates(void **state)
 
 		buf_init(&text);
 		buf_init(&expected);
-		buf_addf(&text, "[gateway]\nroles = %s\n" STORE, rows[i].roles);
+		buf_addf(&text, "[gateway]\nroles = %s\n" REDIS, rows[i].roles);
 		if (strcmp(rows[i].roles, "authorizer") != 0)
-			buf_addf(&text, BACKEND);
+			buf_addf(&text,
+			    strstr(rows[i].roles, "cgi") ? SCRIPTS : BACKEND);
 		for (size_t k = 0; k < 5; k++)
 			buf_addf(&text,
 			    "[limit %c]\nrate = 1/1ms, 2/1s, 3/2s, 4/4s, 5/8s, "
@@ -236,6 +319,7 @@ main(void)
 		cmocka_unit_test(test_needs),
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_not_served),
+		cmocka_unit_test(test_cgi),
 		cmocka_unit_test(test_sum_of_rates),
 		cmocka_unit_test(test_overlap),
 	};

@@ -38,11 +38,14 @@ test_gateway(void **state)
 	static const char path[] =
 	    "unix: takes an absolute path of at most 107 bytes";
 	static const struct fault table[] = {
-		{ "roles = cgi", "`cgi` is none of responder, authorizer" },
-		{ "roles = none", "`none` is none of responder, authorizer" },
+		{ "roles = filter",
+		    "`filter` is none of responder, authorizer, cgi" },
+		{ "roles = none",
+		    "`none` is none of responder, authorizer, cgi" },
 		{ "roles = Responder",
-		    "`Responder` is none of responder, authorizer" },
-		{ "roles = responder,", "`` is none of responder, authorizer" },
+		    "`Responder` is none of responder, authorizer, cgi" },
+		{ "roles = responder,",
+		    "`` is none of responder, authorizer, cgi" },
 		{ "roles = authorizer, authorizer",
 		    "`authorizer` is named twice" },
 		{ "threads = 0", "must be 1 to 1024" },
