@@ -97,6 +97,14 @@ leave_root() {
 	fi
 }
 
+# fill_in FILE: a copy of the example's in RUN, with the two directories in it,
+# for who does not get to see our environment.
+fill_in() {
+	sed -e "s|\${RUN}|$RUN|g" -e "s|\${HERE}|$HERE|g" \
+		"$HERE/$1" >"$RUN/$1"
+	chmod 644 "$RUN/$1"
+}
+
 failed() {
 	tail -n 20 "$RUN"/*.log 2>/dev/null >&2 || true
 	die "$1: did not start"

@@ -76,6 +76,12 @@ SETUPS = {
     "nginx-auth-request": Setup("nginx-auth-request", role="answer",
                                 counted=True),
     "four-servers-haproxy": Setup("four-servers-haproxy"),
+    # The script is the web server's own child.
+    "lighttpd-cgi-role": Setup("lighttpd-cgi-role", role="cgi", ext=".cgi",
+                               dies=(500,), notices=False),
+    # mod_cgid counts no chunked body.
+    "apache-action": Setup("apache-action", role="cgi", ext=".cgi",
+                           dies=(500,), measured=False, notices=False),
 }
 
 # What `run` in these is no web server with a gateway behind it.
