@@ -106,7 +106,7 @@ def run_script(argv, env):
     said = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=10)
     took = time.monotonic() - begun
-    if said.returncode != 0 or b"Hello" not in said.stdout:
+    if said.returncode != 0 or b"hello" not in said.stdout:
         raise Missing("the script did not run: %r" % said.stderr[:200])
     return took
 
