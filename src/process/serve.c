@@ -256,15 +256,6 @@ log_counters(void)
 	log_end(&line);
 }
 
-static void
-close_idle(struct lot *lot)
-{
-	struct connection *idle;
-
-	while ((idle = connection_claim_oldest(lot, PARKED_IDLE)) != NULL)
-		connection_close(lot, idle);
-}
-
 /* Waits for what runs; another TERM or INT ends the patience. */
 static void
 drain(struct server *s, const sigset_t *signals, int64_t timeout_us)
@@ -275,7 +266,7 @@ drain(struct server *s, const sigset_t *signals, int64_t timeout_us)
 	for (;;) {
 		int signal_number;
 
-		close_idle(s->gateway.lot);
+		gateway_close_idle(&s->gateway);
 		if (lot_open_count(s->gateway.lot) == 0 ||
 		    clock_mono_us() >= deadline_us)
 			return;

@@ -199,10 +199,22 @@ connection_bound_writes(struct connection *c)
 	c->is_bounded = true;
 }
 
+static bool
+is_ready(const struct connection *c, short events)
+{
+	struct pollfd p = { .fd = c->fd, .events = events };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & events) != 0;
+}
+
+bool
+connection_has_input(const struct connection *c)
+{
+	return is_ready(c, POLLIN);
+}
+
 bool
 connection_is_writable(const struct connection *c)
 {
-	struct pollfd p = { .fd = c->fd, .events = POLLOUT };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0;
+	return is_ready(c, POLLOUT);
 }

@@ -67,6 +67,8 @@ enum connection_read connection_read(struct connection *c, size_t most);
 bool connection_send(struct connection *c, const void *bytes, size_t len);
 /* Blocking writes to it (libfcgi's) end after a second from now on. */
 void connection_bound_writes(struct connection *c);
+/* Is there something to be read, if only that the peer has closed it? */
+bool connection_has_input(const struct connection *c);
 /* Will a small write go through without waiting? */
 bool connection_is_writable(const struct connection *c);
 

@@ -50,6 +50,8 @@ void gateway_expire(
     struct gateway *g, struct connection *c, enum parked reason);
 /* Serves who can have a place in a backend by now. May block. */
 void gateway_serve_waiters(struct gateway *g);
+/* Of the kept connections, those between two requests. */
+void gateway_close_idle(struct gateway *g);
 /* The time to stop is over: who is in a backend is cut, and workers end. */
 void gateway_give_up(struct gateway *g);
 /*

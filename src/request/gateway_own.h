@@ -20,6 +20,8 @@ enum next gateway_park(struct gateway *g, struct connection *c,
     enum parked reason, uint32_t events, int64_t deadline_us);
 /* For a head, or for the rest of one. */
 enum next gateway_await_head(struct gateway *g, struct connection *c);
+/* For one whose first bytes are there to be read. */
+enum next gateway_hear_head(struct gateway *g, struct connection *c);
 /* Throws away what came. */
 enum next gateway_drain(struct gateway *g, struct connection *c);
 /* This worker is about to wait for somebody; another goes on watch for it. */

@@ -91,6 +91,13 @@ expect_head(struct gateway *g, struct connection *c)
 	generation_unref(current);
 }
 
+enum next
+gateway_hear_head(struct gateway *g, struct connection *c)
+{
+	expect_head(g, c);
+	return gateway_park(g, c, PARKED_HEAD, EPOLLIN, c->head_deadline_us);
+}
+
 /*
  * A kept connection. What came with the last request is looked at in its
  * own turn (a socket that can be written to is ready at once), so that one

@@ -2,13 +2,12 @@
  * The end of the story for who still waits in its middle when the gateway
  * has no more time.
  */
-#include "request/gateway.h"
+#include "request/gateway_own.h"
 
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "request/answer.h"
 #include "request/request.h"
 
 /* What giving back may take in all. */
@@ -21,6 +20,21 @@ gateway_give_up(struct gateway *g)
 
 	atomic_store(&g->given_up, true);
 	(void)!write(g->stop, &one, sizeof(one));
+}
+
+/*
+ * Who has just sent a request on a kept connection is served: no web server
+ * can know by then that we stop.
+ */
+void
+gateway_close_idle(struct gateway *g)
+{
+	struct connection *c;
+
+	while ((c = connection_claim_oldest(g->lot, PARKED_IDLE)) != NULL)
+		gateway_settle(g, c,
+		    connection_has_input(c) ? gateway_hear_head(g, c)
+					    : NEXT_CLOSE);
 }
 
 /* time: is there some to ask the store? */

@@ -77,6 +77,28 @@ def test_stop_finishes_what_runs(farm):
     assert gateway.wait_exit() == 0
 
 
+def test_a_request_on_an_idle_connection_is_served_while_a_stop_begins(farm):
+    """All of them are there before anybody looks, and so is the signal."""
+    app = farm.application(lambda request: request.answer("served"))
+    gateway = farm.gateway({"backend default": fastcgi(app)})
+    kept = [gateway.connect(20.0) for _ in range(100)]
+    try:
+        for conn in kept:
+            assert conn.ask(fcgi.env("/"), keep=True).body == b"served"
+        gateway.signal(signal.SIGSTOP)
+        for conn in kept[1:]:
+            conn.send(fcgi.request(fcgi.env("/"), keep=True))
+        gateway.signal(signal.SIGTERM)
+        gateway.signal(signal.SIGCONT)
+        for conn in kept[1:]:
+            assert conn.response().body == b"served"
+        assert kept[0].wait_closed() == b""
+    finally:
+        for conn in kept:
+            conn.close()
+    assert gateway.wait_exit() == 0
+
+
 def test_stop_waits_no_longer_than_shutdown_timeout(farm):
     go = threading.Event()
     app = farm.application(lambda request: go.wait(20.0))
