@@ -58,8 +58,8 @@ find_php_fpm() {
 	echo "$found"
 }
 
-# fill FILE: a configuration whose server knows no environment: written to RUN
-# with what ${RUN}, ${HERE} and ${PORT} stand for.
+# fill FILE: a configuration whose reader gets to see no environment: written to
+# RUN with what ${RUN}, ${HERE} and ${PORT} stand for.
 fill() {
 	local name text
 	text=$(<"$HERE/$1")
@@ -67,6 +67,7 @@ fill() {
 		text=${text//"\${$name}"/"${!name}"}
 	done
 	printf '%s\n' "$text" >"$RUN/$1"
+	chmod 644 "$RUN/$1"
 }
 
 # Is somebody on PORT of that address?
@@ -95,14 +96,6 @@ leave_root() {
 		as_user=(setpriv --reuid=www-data --regid=www-data
 			--clear-groups)
 	fi
-}
-
-# fill_in FILE: a copy of the example's in RUN, with the two directories in it,
-# for who does not get to see our environment.
-fill_in() {
-	sed -e "s|\${RUN}|$RUN|g" -e "s|\${HERE}|$HERE|g" \
-		"$HERE/$1" >"$RUN/$1"
-	chmod 644 "$RUN/$1"
 }
 
 failed() {
