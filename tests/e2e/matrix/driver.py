@@ -4,6 +4,7 @@ It runs from a copy: scripts of tests/apps are added to its pages, and its
 limits make way for the test's, each of which counts by the header X-Key.
 """
 
+import glob
 import os
 import random
 import re
@@ -196,6 +197,14 @@ class Running(process.Process):
         until(lambda: self.open_descriptors() <= descriptors, seconds,
               "descriptors: %s" % [fd_names(p) for p in self.gateways()])
 
+    def logs(self):
+        """The last lines of each server's log."""
+        out = []
+        for path in glob.glob(self.temporary + "/*/*.log"):
+            with open(path, errors="replace") as f:
+                out += [os.path.basename(path) + ":"] + f.readlines()[-30:]
+        return "\n".join(map(str.rstrip, out))
+
     # Ending it
 
     def end(self, number=signal.SIGTERM):
@@ -207,9 +216,10 @@ class Running(process.Process):
             self.signal(number)
         code = self.wait_exit(20.0)
         assert code == 0, "exit status %d: %s" % (code, self.output())
-        left = [(pid, name_of(pid)) for pid in everyone
-                if process.alive(pid)]
-        assert not left, "still there: %s" % left
+        # A web server ends without waiting for what it has told to end.
+        until(lambda: not any(map(process.alive, everyone)), 10.0,
+              "the end of %s" % [(pid, name_of(pid)) for pid in everyone
+                                 if process.alive(pid)])
         assert os.listdir(self.temporary) == [], "files were left"
         assert not process.can_connect(("127.0.0.1", self.port))
 

@@ -148,7 +148,8 @@ def test_100_at_once(case):
     client = case.client("many")
     got = together(100, lambda i: case.ask("small", key=client))
     statuses = [g.status for g in got]
-    assert statuses.count(200) == MANY
+    assert statuses.count(200) == MANY, "%s\n%s" % (
+        [g.limit for g in got if g.status == 200], case.running.logs())
     assert statuses.count(case.setup.refused) == 100 - MANY
     for each in got:
         if each.status != 200:
