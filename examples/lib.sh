@@ -32,30 +32,41 @@ die() {
 	exit 1
 }
 
-# The program: SLUICE, or what this checkout built, or what is installed.
+# The program: SLUICE, or what this checkout built or builds now, or what is
+# installed.
 find_sluice() {
-	local built=$HERE/../../build/sluice
+	local top=$HERE/../..
 	if [ -n "${SLUICE-}" ]; then
 		SLUICE=$(realpath "$SLUICE")
-	elif [ -x "$built" ]; then
-		SLUICE=$(realpath "$built")
+	elif [ -f "$top/Makefile" ]; then
+		[ -x "$top/build/sluice" ] || make -C "$top"
+		SLUICE=$(realpath "$top/build/sluice")
 	else
 		SLUICE=$(command -v sluice) || die "no sluice: run make first"
 	fi
 }
 
-# find COMMAND PACKAGE: its path; Debian keeps servers in /usr/sbin.
+# get PACKAGE: through apt-get, as make does, if this is a checkout.
+get() {
+	local deps=$HERE/../../tests/run/deps
+	[ ! -x "$deps" ] || "$deps" "+$1" >&2 || true
+}
+
+# find_server COMMAND PACKAGE: its path; Debian keeps servers in /usr/sbin.
 find_server() {
-	PATH=$PATH:/usr/sbin:/sbin command -v "$1" ||
+	PATH=$PATH:/usr/sbin:/sbin
+	command -v "$1" || { get "$2" && command -v "$1"; } ||
 		die "$1 is missing: apt-get install $2"
 }
 
-# Debian's php-fpm has its version in its name: the newest there is.
+newest_php_fpm() {
+	find /usr/sbin -name 'php-fpm[0-9]*' | sort -V | tail -n 1 | grep .
+}
+
+# Debian's php-fpm has its version in its name.
 find_php_fpm() {
-	local found
-	found=$(find /usr/sbin -name 'php-fpm[0-9]*' | sort -V | tail -n 1)
-	[ -n "$found" ] || die "php-fpm is missing: apt-get install php-fpm"
-	echo "$found"
+	newest_php_fpm || { get php-fpm && newest_php_fpm; } ||
+		die "php-fpm is missing: apt-get install php-fpm"
 }
 
 # fill FILE: a configuration whose reader gets to see no environment: written to
@@ -93,6 +104,7 @@ leave_root() {
 		cp "$SLUICE" "$RUN/sluice"
 		chown -R www-data:www-data "$RUN"
 		HERE=$RUN/example SLUICE=$RUN/sluice
+		cd "$RUN" # some servers want to go back to where they began
 		as_user=(setpriv --reuid=www-data --regid=www-data
 			--clear-groups)
 	fi
