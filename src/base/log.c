@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/counter.h"
+#include "base/syslog_socket.h"
 
 #define LINE_END 4
 
@@ -54,11 +55,10 @@ static void
 set_target(enum target target, int fd, char *path)
 {
 	pthread_rwlock_wrlock(&out.lock);
-	if (out.target == TARGET_FILE) {
+	if (out.target != TARGET_STDERR && out.fd >= 0)
 		close(out.fd);
-		if (out.path != path)
-			free(out.path);
-	}
+	if (out.path != path)
+		free(out.path);
 	out.target = target;
 	out.fd = fd;
 	out.path = path;
@@ -70,8 +70,8 @@ log_open(const char *target, enum log_level level, enum log_format format,
     struct err *err)
 {
 	if (strcmp(target, "syslog") == 0) {
-		openlog("sluice", LOG_PID | LOG_NDELAY, LOG_DAEMON);
-		set_target(TARGET_SYSLOG, -1, NULL);
+		set_target(TARGET_SYSLOG,
+		    syslog_socket_open(SYSLOG_SOCKET_PATH), NULL);
 	} else if (strncmp(target, "file:", 5) == 0) {
 		int fd = open_file(target + 5, err);
 		char *path;
@@ -316,8 +316,14 @@ close_line(struct log_line *line)
 static bool
 write_ready(const struct log_line *line)
 {
+	static const int priorities[] = { LOG_ERR, LOG_WARNING, LOG_INFO,
+		LOG_DEBUG };
 	struct pollfd p = { .fd = out.fd, .events = POLLOUT };
 
+	if (out.target == TARGET_SYSLOG)
+		return syslog_socket_send(&out.fd, SYSLOG_SOCKET_PATH,
+		    priorities[line->level],
+		    (struct str){ line->text, line->len - 1 });
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0 &&
 	    write(out.fd, line->text, line->len) == (ssize_t)line->len;
 }
@@ -353,15 +359,8 @@ write_in_turn(const struct log_line *line)
 static void
 write_line(const struct log_line *line)
 {
-	static const int priorities[] = { LOG_ERR, LOG_WARNING, LOG_INFO,
-		LOG_DEBUG };
-
 	pthread_rwlock_rdlock(&out.lock);
-	if (out.target == TARGET_SYSLOG)
-		syslog(priorities[line->level], "%.*s", (int)line->len - 1,
-		    line->text);
-	else
-		write_in_turn(line);
+	write_in_turn(line);
 	pthread_rwlock_unlock(&out.lock);
 }
 
