@@ -379,27 +379,27 @@ static struct connection *
 take_in(struct listeners *l, size_t tag)
 {
 	struct connection *c;
-	int fd;
 
 	make_room(l, lot_max(l->lot));
-	if (lot_open_count(l->lot) >= lot_max(l->lot)) {
+	/* The place first, or two who accept at once would share the last. */
+	c = connection_open(l->lot, -1, l->max_head);
+	if (c == NULL) {
 		disarm(l);
 		return NULL;
 	}
-	fd = net_accept(l->at[tag].fd);
-	if (fd < 0 && is_want_of(errno)) {
+	c->fd = net_accept(l->at[tag].fd);
+	if (c->fd < 0 && is_want_of(errno)) {
 		counter_add(COUNTER_accept_failures, 1);
 		disarm(l);
-		return NULL;
+	} else {
+		arm_again(l, tag);
 	}
-	arm_again(l, tag);
-	if (fd < 0)
-		return NULL;
-	counter_add(COUNTER_connections_accepted, 1);
-	c = is_welcome(l, fd) ? connection_open(l->lot, fd, l->max_head) : NULL;
-	if (c == NULL)
-		close(fd);
-	return c;
+	if (c->fd >= 0)
+		counter_add(COUNTER_connections_accepted, 1);
+	if (c->fd >= 0 && is_welcome(l, c->fd))
+		return c;
+	connection_close(l->lot, c);
+	return NULL;
 }
 
 struct connection *
