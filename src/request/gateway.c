@@ -79,8 +79,9 @@ take_body(struct gateway *g, struct connection *c)
 	enum body_verdict body;
 	enum next next;
 
-	/* A file is written, and a disk may keep us waiting. */
-	if (!body_may_be_text(&r->body, request_gateway(r)))
+	/* A file may be written, and a disk may keep us waiting. */
+	if (r->body.announced < 0 ||
+	    !body_may_be_text(&r->body, request_gateway(r)))
 		gateway_about_to_block(g);
 	body = intake_body(c);
 	if (is_answered(g, c, body, &next))
