@@ -97,10 +97,25 @@ read_host(const struct params *params, struct arena *arena)
 }
 
 /*
- * Whom the peer forwards for, if it is trusted. A header that came twice
- * (X_Forwarded_For beside X-Forwarded-For) is none: who knows which of them
- * the proxy wrote.
+ * A header of a trusted proxy that came twice (X_Forwarded_For beside
+ * X-Forwarded-For): who knows which of them the proxy wrote.
  */
+static bool
+is_forwarded_twice(
+    const struct subject *s, const struct config_gateway *gateway)
+{
+	struct str param = str_of(gateway->client_address.param);
+	bool is_trusted = false;
+
+	if (param.len == 0 || params_count(s->params, param) < 2)
+		return false;
+	for (size_t i = 0; i < gateway->trusted_proxies.n; i++)
+		is_trusted |=
+		    cidr_contains(&gateway->trusted_proxies.at[i], &s->peer);
+	return is_trusted;
+}
+
+/* Whom the peer forwards for, if it is trusted. */
 static struct address
 forwarded_address(const struct subject *s, const struct config_gateway *gateway)
 {
@@ -122,8 +137,12 @@ read_client(struct subject *s, const struct config_gateway *gateway,
 	s->client_text =
 	    arena_copy(arena, params_get(s->params, STR("REMOTE_ADDR")));
 	s->has_peer = address_parse(s->client_text, &s->peer);
-	s->has_client = s->has_peer;
-	if (!s->has_peer)
+	/*
+	 * Nor is the proxy itself the client then: what is allowed to it is
+	 * not to be had by writing a header. All such count as one.
+	 */
+	s->has_client = s->has_peer && !is_forwarded_twice(s, gateway);
+	if (!s->has_client)
 		return s->client_text.p != NULL;
 	s->client = forwarded_address(s, gateway);
 	if (!address_eq(&s->client, &s->peer)) {

@@ -139,6 +139,26 @@ def test_40_a_header_that_comes_twice_chooses_no_client(listed, second):
     assert whose(listed, mark) == PROXY
 
 
+def test_40_nor_does_it_make_the_proxy_of_a_client(farm):
+    """What is allowed to the proxy itself is not had by a header."""
+    gateway = farm.gateway({
+        "gateway": {"client_address": "x-forwarded-for",
+                    "trusted_proxies": "10.0.0.0/8"},
+        "store": MEMORY,
+        "limit all": fixed("2/1h", except_client="10.0.0.0/8"),
+        "backend default": {"type": "answer"},
+    })
+    items = fcgi.env("/", client=PROXY,
+                     headers={"X-Forwarded-For": "192.0.2.70"})
+    statuses = []
+    for n in range(4):
+        with gateway.connect() as conn:
+            statuses.append(conn.ask(items + [
+                ("HTTP_X_FORWARDED_FOR", "198.51.100.%d" % n)]).status)
+    assert statuses == [204, 204, 429, 429]
+    assert gateway.ask("/", client=PROXY).status == 204
+
+
 def test_B62_forwarded_ipv6_is_cut_to_its_64(listed):
     for n, left in enumerate((2, 1, 0)):
         got = ask(listed, X_Forwarded_For="2001:db8:9:1:%d::%d" % (n, n))

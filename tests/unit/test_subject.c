@@ -187,30 +187,36 @@ test_forwarded(void **state)
 	static const struct {
 		const char *params;
 		const char *text[COUNT(modes)]; /* client_text */
-		bool has_client;
+		bool has_client, has_peer;
 	} table[] = {
 		{ "REMOTE_ADDR=10.0.0.1\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
 		  "HTTP_FORWARDED=for=192.0.2.2\nHTTP_X_REAL_IP=192.0.2.3\n",
-		    { "192.0.2.1", "192.0.2.2", "192.0.2.3" }, true },
+		    { "192.0.2.1", "192.0.2.2", "192.0.2.3" }, true, true },
 		{ "REMOTE_ADDR=10.0.0.1\n",
-		    { "10.0.0.1", "10.0.0.1", "10.0.0.1" }, true },
+		    { "10.0.0.1", "10.0.0.1", "10.0.0.1" }, true, true },
 		{ "REMOTE_ADDR=::ffff:10.0.0.1\n"
 		  "HTTP_X_FORWARDED_FOR=2001:DB8::9\n",
 		    { "2001:db8::9", "::ffff:10.0.0.1", "::ffff:10.0.0.1" },
-		    true },
+		    true, true },
 		{ "REMOTE_ADDR=11.0.0.1\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
 		  "HTTP_FORWARDED=for=192.0.2.2\nHTTP_X_REAL_IP=192.0.2.3\n",
-		    { "11.0.0.1", "11.0.0.1", "11.0.0.1" }, true },
-		/* Given twice it chooses no client. */
+		    { "11.0.0.1", "11.0.0.1", "11.0.0.1" }, true, true },
+		/* Given twice it chooses no client, not the proxy either. */
 		{ "REMOTE_ADDR=10.0.0.1\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
 		  "HTTP_X_FORWARDED_FOR=192.0.2.1\nHTTP_FORWARDED=for=a\n"
 		  "HTTP_FORWARDED=for=192.0.2.2\n"
 		  "HTTP_X_REAL_IP=192.0.2.3\nHTTP_X_REAL_IP=192.0.2.4\n",
-		    { "10.0.0.1", "10.0.0.1", "10.0.0.1" }, true },
+		    { "10.0.0.1", "10.0.0.1", "10.0.0.1" }, false, true },
+		/* Of who is not trusted it is none. */
+		{ "REMOTE_ADDR=11.0.0.1\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
+		  "HTTP_X_FORWARDED_FOR=192.0.2.1\nHTTP_FORWARDED=for=a\n"
+		  "HTTP_FORWARDED=for=192.0.2.2\n"
+		  "HTTP_X_REAL_IP=192.0.2.3\nHTTP_X_REAL_IP=192.0.2.4\n",
+		    { "11.0.0.1", "11.0.0.1", "11.0.0.1" }, true, true },
 		/* Nobody is connected. */
 		{ "REMOTE_ADDR=unix:\nHTTP_X_FORWARDED_FOR=192.0.2.1\n"
 		  "HTTP_FORWARDED=for=192.0.2.2\nHTTP_X_REAL_IP=192.0.2.3\n",
-		    { "unix:", "unix:", "unix:" }, false },
+		    { "unix:", "unix:", "unix:" }, false, false },
 	};
 
 	(void)state;
@@ -229,7 +235,7 @@ test_forwarded(void **state)
 
 			expect_str(s.client_text, str_of(table[i].text[m]));
 			assert_int_equal(s.has_client, table[i].has_client);
-			assert_int_equal(s.has_peer, table[i].has_client);
+			assert_int_equal(s.has_peer, table[i].has_peer);
 			if (!s.has_client)
 				continue;
 			assert_true(address_parse(s.client_text, &a));
