@@ -1,7 +1,7 @@
 /*
  * The main thread opens everything, starts the others, and then only takes
  * signals: TERM and INT end, HUP reads the configuration anew, USR1 opens
- * the log anew. All threads but it have them blocked.
+ * the log anew. They are blocked in all threads, and from the very start.
  */
 #include "process/serve.h"
 
@@ -118,6 +118,14 @@ connections_allowed(const struct config *config)
 }
 
 static void
+end_at_once(int number)
+{
+	(void)number;
+	_exit(0);
+}
+
+/* What has come is pending, and is served by take_signals. */
+static void
 block_signals(sigset_t *set)
 {
 	sigemptyset(set);
@@ -129,6 +137,28 @@ block_signals(sigset_t *set)
 	signal(SIGPIPE, SIG_IGN);
 	/* Ignored by a parent, scripts would be reaped behind our back. */
 	signal(SIGCHLD, SIG_DFL);
+}
+
+/*
+ * It may take seconds, and nothing is there yet that had to be removed: TERM
+ * and INT end it. They are blocked again before libfcgi comes, which handles
+ * TERM and forgets it.
+ */
+static struct config *
+load_interruptibly(const char *file)
+{
+	struct config *config;
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	signal(SIGTERM, end_at_once);
+	signal(SIGINT, end_at_once);
+	pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
+	config = config_load(file, print_finding, NULL);
+	pthread_sigmask(SIG_BLOCK, &ends, NULL);
+	return config;
 }
 
 static bool
@@ -341,10 +371,9 @@ fail(struct server *s, const struct err *err, int code)
 }
 
 static int
-run(struct server *s, struct config *config)
+run(struct server *s, struct config *config, const sigset_t *signals)
 {
 	struct err err;
-	sigset_t signals;
 
 	s->listeners = listeners_open(&config->gateway, &err);
 	if (s->listeners == NULL)
@@ -357,8 +386,6 @@ run(struct server *s, struct config *config)
 		    s->file);
 		return fail(s, &err, EXIT_CONFIG);
 	}
-	/* libfcgi handles TERM, and forgets it: it must not come to that. */
-	block_signals(&signals);
 	if (!control_open(&s->control, config->gateway.control, &err) ||
 	    !reload_log(&config->log, &err) || !front_init(&err))
 		return fail(s, &err, EXIT_CONFIG);
@@ -366,7 +393,7 @@ run(struct server *s, struct config *config)
 		return fail(s, &err, EXIT_SOFTWARE);
 	log_ready(s, config);
 	tell_ready(&s->gateway, "Serving");
-	take_signals(s, &signals);
+	take_signals(s, signals);
 	return 0;
 }
 
@@ -375,17 +402,19 @@ serve(const char *config_file)
 {
 	static struct server server = { .gateway.stop = -1 };
 	struct config *config;
+	sigset_t signals;
 	int code;
 
+	block_signals(&signals);
 	if (!open_standard_descriptors())
 		return EXIT_SOFTWARE;
 	notify_init();
 	server.file = config_file;
-	config = config_load(config_file, print_finding, NULL);
+	config = load_interruptibly(config_file);
 	if (config == NULL)
 		return EXIT_CONFIG;
 	server.started = config;
-	code = run(&server, config);
+	code = run(&server, config, &signals);
 	config_unref(config);
 	return code;
 }

@@ -1,6 +1,8 @@
 """Starting, stopping, listening."""
 
+import fcntl
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,7 +13,8 @@ import pytest
 
 from harness import fcgi, process
 from harness.deadline import SCALE, until
-from harness.gateway import BINARY, WRAPPER, listener
+from harness.gateway import BINARY, WRAPPER, listener, render
+from harness.log import Log
 from harness.recipes import MEMORY, cgi, fastcgi, fixed, script
 from harness.web import fetch
 
@@ -46,6 +49,55 @@ def test_sigint_stops_too(farm):
     gateway.signal(signal.SIGINT)
     assert gateway.wait_exit() == 0
     assert not os.path.exists(gateway.address)
+
+
+def blocks(pid, number):
+    with open("/proc/%d/status" % pid) as f:
+        mask = re.search(r"^SigBlk:\s*(\w+)", f.read(), re.M).group(1)
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+@pytest.fixture
+def starting(farm):
+    """(process, its log's pipe) that is held where it reads its file: of
+    that it has a warning, and the pipe for it is full."""
+    reads, writes = os.pipe()
+    fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writes, b"\n" * 4096)
+    config = simple(listen="unix:" + farm.place / "s")
+    config["limit all"].update(key="header:X-Invented", missing_key="skip")
+    path = farm.place.write("slow.ini", render(config))
+    server = farm.add(process.Process(
+        farm.place, "slow", WRAPPER + [BINARY, "serve", "-c", path],
+        stderr=writes))
+    os.close(writes)
+    until(lambda: blocks(server.pid, signal.SIGUSR1), 10.0,
+          "signals to be blocked")
+    with open(reads, "rb") as pipe:
+        yield server, pipe
+
+
+@pytest.mark.parametrize("name", ["TERM", "INT"])
+def test_a_start_is_ended_at_once(farm, starting, name):
+    server, _ = starting
+    server.signal(signal.Signals["SIG" + name])
+    assert server.wait_exit() == 0
+    assert not os.path.exists(farm.place / "s")
+
+
+def test_signals_of_the_start_are_served_once_it_is_ready(farm, starting):
+    server, pipe = starting
+    server.signal(signal.SIGHUP)
+    server.signal(signal.SIGUSR1)
+    log = Log(pipe)
+    log.wait_for("reloaded", 10.0)
+    assert "a client can invent" in log.text()
+    assert fcgi.ask(farm.place / "s", uri="/x").complete
+    server.signal(signal.SIGTERM)
+    assert server.wait_exit() == 0
+    log.wait_end()
+    log.close()
+    assert not os.path.exists(farm.place / "s")
 
 
 def test_stop_finishes_what_runs(farm):
