@@ -193,6 +193,17 @@ net_is_listening(int fd)
 	    type == SOCK_STREAM;
 }
 
+bool
+net_is_bound(int fd, const struct net_address *address)
+{
+	struct net_address own = { .len = sizeof(own.storage) };
+
+	/* The kernel's len of a path may leave its NUL out: no lens here. */
+	return getsockname(fd, (struct sockaddr *)&own.storage, &own.len) ==
+	    0 &&
+	    memcmp(&own.storage, &address->storage, sizeof(own.storage)) == 0;
+}
+
 void
 net_set_nonblocking(int fd)
 {

@@ -44,6 +44,8 @@ void net_unlink_own(const char *path, dev_t device, ino_t inode);
 
 /* Is it a stream socket that listens? */
 bool net_is_listening(int fd);
+/* Is that its own address? */
+bool net_is_bound(int fd, const struct net_address *address);
 void net_set_nonblocking(int fd);
 /*
  * Takes one connection: blocking, no delay on TCP. -1: none waiting or an

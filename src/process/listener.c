@@ -27,6 +27,7 @@
 struct listener {
 	int fd;
 	bool is_stdin;
+	bool is_inherited;
 	char *path; /* to be removed, NULL: not ours */
 	dev_t device;
 	ino_t inode;
@@ -120,23 +121,42 @@ open_unix(const struct config_gateway *gateway, const char *path,
 }
 
 static bool
+find_address(const struct config_address *address, struct net_address *where,
+    struct err *err)
+{
+	return address->kind == CONFIG_UNIX
+	    ? net_address_unix(address->host, where, err)
+	    : net_address_tcp(address->host, address->port, where, err);
+}
+
+/* Who passes a socket may well name it in the file, too. */
+static bool
+is_inherited(const struct listeners *l, const struct net_address *where)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->at[i].is_inherited && net_is_bound(l->at[i].fd, where))
+			return true;
+	return false;
+}
+
+static bool
 open_one(struct listeners *l, const struct config_gateway *gateway,
     const struct config_address *address, struct err *err)
 {
 	struct listener *at = &l->at[l->n];
 	struct net_address where;
 	struct err why;
-	bool ok;
+	bool ok = find_address(address, &where, &why);
 
+	if (ok && is_inherited(l, &where))
+		return true;
 	if (l->n == LISTENERS_MAX)
 		return err_set(err, "more than %d sockets", LISTENERS_MAX);
-	if (address->kind == CONFIG_UNIX) {
+	if (ok && address->kind == CONFIG_UNIX) {
 		ok = open_unix(gateway, address->host, at, &why);
-	} else {
-		ok =
-		    net_address_tcp(address->host, address->port, &where, &why);
-		at->fd = ok ? net_listen_tcp(&where, &why) : -1;
-		ok = ok && at->fd >= 0;
+	} else if (ok) {
+		at->fd = net_listen_tcp(&where, &why);
+		ok = at->fd >= 0;
 	}
 	if (!ok)
 		return err_set(
@@ -167,8 +187,11 @@ add_inherited(struct listeners *l, int fd, struct str name)
 {
 	char text[128];
 
-	l->at[l->n++] =
-	    (struct listener){ .fd = fd, .is_stdin = fd == STDIN_FILENO };
+	l->at[l->n++] = (struct listener){
+		.fd = fd,
+		.is_stdin = fd == STDIN_FILENO,
+		.is_inherited = true,
+	};
 	snprintf(text, sizeof(text), "descriptor %d%s%.*s%s", fd,
 	    name.len == 0 ? "" : " (", STR_ARG(name), name.len == 0 ? "" : ")");
 	describe(l, text);

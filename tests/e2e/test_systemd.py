@@ -67,6 +67,23 @@ def test_sockets_of_every_kind_together(farm):
             assert process.can_connect(address)
 
 
+def test_passed_sockets_that_listen_names_too(farm):
+    """Each is the passed one, used once; what is not passed is opened."""
+    path, own = farm.place / "3.s", farm.place / "own.s"
+    with listener(path) as unix, tcp() as inet:
+        gateway = farm.gateway({**CONFIG, "gateway": {
+            "listen": "unix:%s, 127.0.0.1:%d, unix:%s" % (
+                path, inet.getsockname()[1], own)}},
+            passed=[unix, inet], names=["web", "tcp"])
+        assert gateway.log.find("ready")[0]["listen"] == (
+            "descriptor 3 (web), descriptor 4 (tcp), unix:" + own)
+        for address in (own, inet.getsockname(), path):
+            assert ask_at(gateway, address) == (200, b"hello\n")
+        gateway.stop()
+        assert process.can_connect(path)
+        assert not os.path.exists(own)
+
+
 def test_sockets_without_names(farm):
     with listener(farm.place / "3.s") as one, tcp() as two:
         gateway = farm.gateway(CONFIG, passed=[one, two])
