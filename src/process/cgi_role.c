@@ -33,8 +33,9 @@
 #include "request/request.h"
 
 #define REST_PIECE 32768
-/* Of who sends a body that nobody wants. */
+/* Of who sends a body that nobody wants; over all, 1 KB/s has to come. */
 #define REST_SILENCE_US 15000000
+#define REST_US_A_KB    1000000
 
 bool
 cgi_role_is_asked(void)
@@ -79,6 +80,16 @@ announced(void)
 	return getenv("HTTP_TRANSFER_ENCODING") != NULL ? INT64_MAX : 0;
 }
 
+static int64_t
+end_of_patience(int64_t started_us, uint64_t taken)
+{
+	int64_t silent = clock_mono_us() + REST_SILENCE_US;
+	int64_t slow = started_us + REST_SILENCE_US +
+	    (int64_t)(taken / 1024) * REST_US_A_KB;
+
+	return silent < slow ? silent : slow;
+}
+
 /*
  * Apache's mod_cgid has one socket for both ways, and reads no answer before
  * the whole body is written: closed with a body unread, the socket would be
@@ -88,7 +99,9 @@ static void
 take_rest(void)
 {
 	UNINITIALIZED char bytes[REST_PIECE];
-	uint64_t left = announced();
+	const int64_t started_us = clock_mono_us();
+	const uint64_t all = announced();
+	uint64_t left = all;
 	struct stat input;
 	ssize_t n = 1;
 
@@ -96,7 +109,8 @@ take_rest(void)
 		return;
 	shutdown(STDOUT_FILENO, SHUT_WR);
 	while (left > 0 && n > 0 &&
-	    net_wait(STDIN_FILENO, POLLIN, clock_mono_us() + REST_SILENCE_US)) {
+	    net_wait(STDIN_FILENO, POLLIN,
+		end_of_patience(started_us, all - left))) {
 		n = read(STDIN_FILENO, bytes,
 		    left < sizeof(bytes) ? (size_t)left : sizeof(bytes));
 		left -= n > 0 ? (uint64_t)n : 0;
