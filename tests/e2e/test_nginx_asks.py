@@ -26,6 +26,7 @@ def config(denial="403", **limits):
         "limit keys": by_key("2/1h", message="Not so often."),
         "limit signed": {"rate": "9/1h", "path": "/signed*",
                          "key": "header:X-Sign", "missing_key": "deny"},
+        "limit queries": fixed("2/1h", key="query:who", missing_key="skip"),
         "backend default": {"type": "answer", "denial": denial},
         **limits,
     }
@@ -125,6 +126,20 @@ def test_by_what_was_asked_for(nginx, gateway, name):
     fetch(nginx, "/a/../b/%63.php?x=y", headers=name)
     line = gateway.log.wait_for("request", since=mark, path="/b/c.php")
     assert (line["status"], line["client"]) == ("204", "127.0.0.1")
+
+
+@pytest.mark.parametrize("uri", [
+    "/plain.txt?a=b&who=%s", "/ok.php?who=%s", "/nothing?who=%s#?who=else",
+    "/plain.txt?x=/y?z&who=%s"])
+def test_by_the_query(nginx, request, uri):
+    """That of the request: the question has none."""
+    uri %= "".join(c for c in request.node.name if c.isalnum())
+    for remaining in (1, 0):
+        got = fetch(nginx, uri)
+        assert (got.status == 429, got.limit) == (False, (2, remaining, 3600))
+    assert fetch(nginx, uri).status == 429
+    assert fetch(nginx, uri.replace("who=", "who=another")).status != 429
+    assert fetch(nginx, "/plain.txt#?who=x").limit == (None, None, None)
 
 
 def test_the_question_is_not_for_clients(nginx):

@@ -128,10 +128,13 @@ NGINX_QUESTION = """\
 location = /sluice {
     internal;
     if ($sluice_asked) { return 204; }
+    set $sluice_query "";
+    if ($request_uri ~ "^[^?#]*[?]([^#]*)") { set $sluice_query $1; }
     fastcgi_pass sluice;
     fastcgi_pass_request_body off;
     fastcgi_param REQUEST_METHOD $request_method;
     fastcgi_param REQUEST_URI $request_uri;
+    fastcgi_param QUERY_STRING $sluice_query;
     fastcgi_param REMOTE_ADDR $remote_addr;
 }
 """
