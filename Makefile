@@ -183,6 +183,10 @@ unit-programs: $(UNIT) $(REPLAY) $(LAWS)
 check-main: all $(UNIT) $(REPLAY) | deps-test
 	@PYTEST_ADDOPTS='-m main_job' $(SUITES) $(UNIT) $(REPLAY) tests/e2e
 
+# And then the set-ups of examples/, for Debian 13.
+check-set-ups: check-main
+	@$(SUITES) tests/e2e/matrix
+
 MEMCHECK := valgrind -q --error-exitcode=99 --leak-check=full \
 	--suppressions=$(CURDIR)/tests/run/memcheck.supp \
 	--errors-for-leak-kinds=definite,indirect
@@ -238,7 +242,7 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(BUILD)/flags
 	$(call quiet,CC,$<)$(COMPILE) -MMD -MP $(LINK:$(CC)%=%) -o $@ $< \
 		$(filter %.o,$^) $(LIBS)
 
-## make check-debian13  build, unit tests and the main job in a Debian 13 tree
+## make check-debian13  unit tests, main job, examples in a Debian 13 tree
 check-debian13: | deps-debian13
 	@tests/run/debian13 build/debian13
 
@@ -278,5 +282,5 @@ deps-%: FORCE
 
 FORCE:
 .PHONY: all help run demo conf check check-built check-long check-long-built \
-	check-matrix unit unit-programs check-main fuzz fuzz-built valgrind \
+	check-matrix unit unit-programs check-main check-set-ups fuzz fuzz-built valgrind \
 	lint bench soak check-debian13 install uninstall clean deps FORCE
