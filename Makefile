@@ -282,5 +282,6 @@ deps-%: FORCE
 
 FORCE:
 .PHONY: all help run demo conf check check-built check-long check-long-built \
-	check-matrix unit unit-programs check-main check-set-ups fuzz fuzz-built valgrind \
-	lint bench soak check-debian13 install uninstall clean deps FORCE
+	check-matrix unit unit-programs check-main check-set-ups fuzz \
+	fuzz-built valgrind lint bench soak check-debian13 install uninstall \
+	clean deps FORCE
