@@ -29,13 +29,16 @@ class Setup:
     crowd       how many at once in test_flat.py. mod_fcgid makes whole seconds
                 wait who finds no process free
     kept        connections that the web server may keep open to the gateway
+    pool        how many gateways the web server may have, as many as it likes
+                up to that; 0: as many as it began with
     """
 
     def __init__(self, directory, env=None, role="responder", ext=".php",
                  htdocs="htdocs", refused=429, told=True, counted=None,
                  variables=None, dies=(502,), measured=True, notices=True,
-                 crowd=100, kept=0):
+                 crowd=100, kept=0, pool=0):
         self.directory = directory
+        self.pool = pool
         self.env = env or {}
         self.role = role
         self.ext = ext
@@ -68,7 +71,7 @@ SETUPS = {
     # As many as Apache has threads, by default.
     "apache-proxy-fcgi-reuse": Setup("apache-proxy-fcgi", {"REUSE": "on"},
                                      kept=150),
-    "apache-fcgid": Setup("apache-fcgid", crowd=5),
+    "apache-fcgid": Setup("apache-fcgid", crowd=5, pool=5),
     "apache-authnz-fcgi": Setup("apache-authnz-fcgi", role="authorizer",
                                 dies=(503,)),
     "nginx-fastcgi-pass": Setup("nginx-fastcgi-pass", kept=16),

@@ -104,7 +104,7 @@ class Load:
 
 class Held:
     """What a set-up holds: of each kind of process its number, descriptors
-    of the gateways, and their memory."""
+    of the gateways, and their memory; of a pool that of its largest."""
 
     def __init__(self, running, kept):
         self.kept = kept
@@ -112,9 +112,15 @@ class Held:
         names = [name_of(pid) for pid in tree(running.pid)]
         self.processes = {name: names.count(name) for name in sorted(names)
                           if name not in OWN_POOLS}
-        self.descriptors = sum(
-            sum("memfd:" not in n for n in fd_names(pid)) for pid in gateways)
-        self.memory_kb = sum(resident_kb(pid) for pid in gateways)
+        pool = running.setup.pool
+        over_all = max if pool else sum
+        if self.processes.get("sluice", 0) <= pool:
+            self.processes.pop("sluice", None)
+        self.descriptors = over_all([0] + [
+            sum("memfd:" not in n for n in fd_names(pid))
+            for pid in gateways])
+        self.memory_kb = over_all([0] + [
+            resident_kb(pid) for pid in gateways])
 
     def is_flat(self, later):
         return (later.processes == self.processes
