@@ -160,6 +160,9 @@ def test_flat(running):
     load.each(max(EACH // 10, 2))
     for _ in range(CROWDS):
         load.crowd()
+    until(lambda: not any(name_of(pid).endswith(".cgi")
+                          for pid in tree(running.pid)), 10.0,
+          "the last scripts to end")
     warm = Held(running, running.setup.kept)
     after = hold_after(running, load, warm)
     most = GROWTH_KB * warm.processes.get("sluice", 1)
