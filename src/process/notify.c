@@ -12,8 +12,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/net.h"
 
 #define MESSAGE_MAX 1024
+#define PATIENCE_US 1000000
 /* For what comes after the last request: leases, the log. */
 #define STOP_SLACK_US 10000000
 
@@ -53,6 +55,9 @@ tell(const char *message)
 	if (to.len == 0)
 		return;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	/* Who does not listen does not keep us from starting or stopping. */
+	if (fd >= 0)
+		net_set_send_timeout(fd, PATIENCE_US);
 	if (fd < 0 ||
 	    sendto(fd, message, strlen(message), MSG_NOSIGNAL,
 		(const struct sockaddr *)&to.address, to.len) < 0)

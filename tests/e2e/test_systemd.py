@@ -1,5 +1,6 @@
 """Sockets passed by systemd, and what systemd is told."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -397,3 +398,35 @@ def test_who_has_just_been_accepted_is_served(farm):
             conn.send(fcgi.request(script("/hello.cgi")))
             assert conn.response().body == b"hello\n"
         assert gateway.wait_exit() == 0
+
+
+def fill(path, fillers):
+    """Until a sender that has sent nothing yet can not either."""
+    sent = True
+    while sent:
+        sent = False
+        fillers.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        fillers[-1].setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                fillers[-1].sendto(b"x", path)
+                sent = True
+
+
+def test_who_does_not_read_what_it_is_told_holds_nothing_up(farm):
+    """Neither a start nor a stop waits for it but for a moment."""
+    path = farm.place / "full"
+    fillers = []
+    with listener(farm.place / "4.s") as sock, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+        notified.bind(path)
+        try:
+            fill(path, fillers)
+            gateway = farm.gateway(CONFIG, passed=[sock],
+                                   env=dict(os.environ, NOTIFY_SOCKET=path))
+            assert gateway.ask("/hello.cgi").status == 200
+            assert gateway.stop() == 0
+            assert len(gateway.log.find("notify_failed")) == 2
+        finally:
+            for filler in fillers:
+                filler.close()
