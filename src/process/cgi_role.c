@@ -154,12 +154,6 @@ answer(struct request *r, int status)
 	take_rest();
 }
 
-static bool
-passes(const struct decision *d)
-{
-	return d->kind == DECISION_UNLIMITED || d->kind == DECISION_ALLOWED;
-}
-
 /* May it be run, for all that its limits say? 0, or the status instead. */
 static int
 judge(struct request *r, enum action *action)
@@ -173,7 +167,9 @@ judge(struct request *r, enum action *action)
 	}
 	decision_make(&r->decision, r->generation->config, r->stores,
 	    &r->subject, &r->arena);
-	return passes(&r->decision) ? 0 : answer_refusal_status(&r->decision);
+	return decision_passes(&r->decision)
+	    ? 0
+	    : answer_refusal_status(&r->decision);
 }
 
 /* Which script is it? 0, or the status instead. */

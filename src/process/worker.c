@@ -21,7 +21,7 @@
 
 #define STACK_BYTES ((size_t)1024 * 1024)
 
-/* Of them, as many as there are processors are awake at best. */
+/* As many as there are processors, up to that: it serves a busy server. */
 #define LEAST_ON_WATCH_MAX ((size_t)4)
 
 struct worker {
