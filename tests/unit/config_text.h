@@ -104,6 +104,19 @@ expect_reports(struct str text, const char *expected)
 	buf_release(&reports);
 }
 
+/* Configurations, and what is said of each. */
+struct report_row {
+	const char *text;
+	const char *expected;
+};
+
+static inline void
+expect_report_rows(const struct report_row *table, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		expect_reports(str_of(table[i].text), table[i].expected);
+}
+
 /* A configuration that is good, whatever it is warned of. */
 static inline struct config *
 load_warned(const char *text)

@@ -1,18 +1,6 @@
 /* Backends of type = answer, and what limits may be with them. */
 #include "config_text.h"
 
-struct row {
-	const char *text;
-	const char *expected;
-};
-
-static void
-expect_rows(const struct row *table, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		expect_reports(str_of(table[i].text), table[i].expected);
-}
-
 #define ANSWER "[backend a]\ntype = answer\n"
 #define OF_NONE(line, key) \
 	"t.ini:" line ": [backend a] " key ": needs an application\n"
@@ -20,7 +8,7 @@ expect_rows(const struct row *table, size_t n)
 static void
 test_backends(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ ANSWER, "" },
 		{ ANSWER "denial = 403\nmethod = GET\nhost = a\n" BACKEND, "" },
 		{ ANSWER "denial = 404\n",
@@ -58,7 +46,7 @@ test_backends(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 #define HAS_NONE ", and [backend a] (type = answer) has none\n"
@@ -69,7 +57,7 @@ test_backends(void **state)
 static void
 test_limits(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ ANSWER SLOTS,
 		    "t.ini:7: [limit l] algorithm: concurrency goes by the end "
 		    "of a response" HAS_NONE },
@@ -101,7 +89,7 @@ test_limits(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 int

@@ -6,22 +6,10 @@
 _Static_assert(CONFIG_RATES_MAX == STORE_CHECKS_MAX,
     "one question holds what one request can come under");
 
-struct row {
-	const char *text;
-	const char *expected;
-};
-
-static void
-expect_rows(const struct row *table, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		expect_reports(str_of(table[i].text), table[i].expected);
-}
-
 static void
 test_limits(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ BACKEND "[limit a]\nrate = 1/s\n[limit b]\nrate = 1/m\n",
 		    "t.ini:3: [limit a] scope: a shared limit needs address "
 		    "in [store]\n" },
@@ -58,14 +46,14 @@ test_limits(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 /* N*W in milliseconds and B*P in microseconds stay below 2^53. */
 static void
 test_exactness(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		/* 2^53 - 1 = 6361 * 69431 * 20394401 */
 		{ BACKEND STORE "[limit a]\nrate = 441650591/20394401ms\n",
 		    "" },
@@ -88,13 +76,13 @@ test_exactness(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 static void
 test_backends(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ "[backend a]\naddress = unix:/a\n", "" },
 		{ "[backend a]\naddress = unix:/a\n" BACKEND,
 		    "t.ini:1: [backend a] takes every request, and hides the "
@@ -133,7 +121,7 @@ test_backends(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 static void
@@ -170,7 +158,7 @@ test_known_keys(void **state)
 	static const char *const good[] = { "client", "param:A",
 		"client+header:A", "client/24,48 + query:a + path",
 		"param:REMOTE_USER | client + form:a" };
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ KEYS "key = header:A\nknown_keys = @keys\n", "" },
 		{ KEYS "key = param:A\nknown_keys = @keys , @keys\n", "" },
 		{ KEYS "key = header:A\nknown_keys = @none\n",
@@ -229,7 +217,7 @@ test_known_keys(void **state)
 	    STR("# ours\n\nhash:0123456789abcdef0123456789abcdef\n"
 		"hash:0123456789abcdef\n"));
 	write_file("empty", STR("# none\n"));
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 	for (size_t i = 0; i < COUNT(invented) + COUNT(good); i++) {
 		bool warned = i < COUNT(invented);
 		char text[256];
@@ -428,7 +416,7 @@ test_overlap(void **state)
 	"t.ini:8: [limit b] rate: warning: " b " can never refuse: " a \
 	" of [limit a] always does first\n"
 #define BUCKET "\nalgorithm = token_bucket"
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		/* N2 >= N1 * (ceil(W2/W1) + 1) */
 		{ TWO("10/s", "610/m"), B_NEVER("10/s", "610/m") },
 		{ TWO("10/s", "609/m"), "" },
@@ -489,7 +477,7 @@ test_overlap(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 int

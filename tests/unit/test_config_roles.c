@@ -60,23 +60,11 @@ test_needs(void **state)
 	}
 }
 
-struct row {
-	const char *text;
-	const char *expected;
-};
-
-static void
-expect_rows(const struct row *table, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		expect_reports(str_of(table[i].text), table[i].expected);
-}
-
 /* All of them are said, and what counts as plainly needs none of it. */
 static void
 test_several(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ BOTH STORE BACKEND
 		    "[limit a]\nrate = 5\nalgorithm = concurrency\n",
 		    "t.ini:9: [limit a] algorithm: concurrency goes by the end "
@@ -107,13 +95,13 @@ test_several(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 static void
 test_not_served(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ STORE BACKEND A "role = authorizer\n",
 		    "t.ini:7: [limit a] role: warning: the limit never "
 		    "applies: roles in [gateway] has no authorizer\n" },
@@ -140,7 +128,7 @@ test_not_served(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 #define REDIS   "[store]\naddress = unix:/redis\n"
@@ -152,7 +140,7 @@ test_not_served(void **state)
 static void
 test_cgi(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ SERVES("cgi") REDIS SCRIPTS RATE "role = cgi\n", "" },
 		{ SERVES("cgi") SCRIPTS "[limit a]\nrate = deny\n" REDIS, "" },
 		{ SERVES("cgi") REDIS SCRIPTS RATE "count = 401\n",
@@ -215,7 +203,7 @@ test_cgi(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 static int

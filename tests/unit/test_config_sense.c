@@ -1,18 +1,6 @@
 /* What an option may say and yet does nothing, and what is not taken for it. */
 #include "config_text.h"
 
-struct row {
-	const char *text;
-	const char *expected;
-};
-
-static void
-expect_rows(const struct row *table, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		expect_reports(str_of(table[i].text), table[i].expected);
-}
-
 #define OF_REDIS(line, key)        \
 	"t.ini:" line ": [store] " \
 	"" key ": belongs to a Redis address, not to memory:\n"
@@ -23,7 +11,7 @@ expect_rows(const struct row *table, size_t n)
 static void
 test_store(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ BACKEND STORE "username = a\npassword = b\n"
 				"timeout = 1s\nconnect_timeout = 1s\n"
 				"connections = 2\nbreaker_failures = 1\n"
@@ -71,7 +59,7 @@ test_store(void **state)
 	(void)state;
 	write_file("secret", STR("a"));
 	chmod("secret", 0600);
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 /* An option of a limit, on line 6, and what is said of it. */
@@ -155,7 +143,7 @@ test_matches(void **state)
 static void
 test_matches_of_backends(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ BACKEND "[backend a]\naddress = unix:/a\nhost = a:1\n"
 			  "path = a\nmethod = get\n",
 		    "t.ini:5: [backend a] host: `a:1` can match nothing: "
@@ -170,7 +158,7 @@ test_matches_of_backends(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 #define LIMIT(options) BACKEND STORE "[limit a]\nrate = 1/s\n" options "\n"
@@ -191,7 +179,7 @@ test_matches_of_backends(void **state)
 static void
 test_keys(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ LIMIT("key = client+client"),
 		    "t.ini:7: [limit a] key: part 2 says the same as part "
 		    "1\n" },
@@ -239,7 +227,7 @@ test_keys(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 #define THREADS(n) "[gateway]\nthreads = " n "\n"
@@ -255,7 +243,7 @@ test_keys(void **state)
 static void
 test_places(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ THREADS("8") TWO "max_inflight = 7\n", ALL("8", "7", "8") },
 		{ THREADS("8") TWO "max_inflight = 6\n", "" },
 		{ THREADS("8") TWO, "" },
@@ -273,7 +261,7 @@ test_places(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 #define FEW                                                            \
@@ -283,7 +271,7 @@ test_places(void **state)
 static void
 test_threads(void **state)
 {
-	static const struct row table[] = {
+	static const struct report_row table[] = {
 		{ THREADS("1") BACKEND, FEW "everybody waiting\n" },
 		{ THREADS("1") TWO, FEW "everybody waiting\n" },
 		{ THREADS("2") TWO, FEW "the others from being served\n" },
@@ -299,7 +287,7 @@ test_threads(void **state)
 	};
 
 	(void)state;
-	expect_rows(table, COUNT(table));
+	expect_report_rows(table, COUNT(table));
 }
 
 int

@@ -5,7 +5,7 @@ import os
 import shutil
 
 from harness import process
-from harness.web import SBIN, LogFile
+from harness.web import APACHE_HEAD, SBIN, LogFile
 
 LIGHTTPD = """\
 server.modules = ( "mod_setenv", "mod_cgi" )
@@ -20,25 +20,14 @@ cgi.assign = ( ".cgi" => "{program}" )
 """
 
 # Which scripts: an Action's handler is run with the script as PATH_INFO.
-APACHE = """\
-ServerRoot "{place}"
-ServerName localhost
-PidFile "{place}/{name}.pid"
-DefaultRuntimeDir "{place}"
-ErrorLog "{place}/{name}.log"
-LogLevel warn
-Listen 127.0.0.1:{port}
-LoadModule mpm_event_module {modules}/mod_mpm_event.so
-LoadModule authz_core_module {modules}/mod_authz_core.so
+APACHE = APACHE_HEAD + """\
 LoadModule mime_module {modules}/mod_mime.so
 LoadModule env_module {modules}/mod_env.so
 LoadModule alias_module {modules}/mod_alias.so
 LoadModule actions_module {modules}/mod_actions.so
 LoadModule cgid_module {modules}/mod_cgid.so
 TypesConfig /dev/null
-{who}
 StartServers 1
-ServerLimit 1
 ThreadsPerChild 16
 MaxRequestWorkers 16
 DocumentRoot "{root}"

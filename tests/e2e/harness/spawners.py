@@ -8,7 +8,7 @@ from harness import process
 from harness.deadline import until
 from harness.gateway import APPS, BINARY, render
 from harness.recipes import cgi
-from harness.web import SBIN, LogFile
+from harness.web import APACHE_HEAD, SBIN, LogFile
 
 LIGHTTPD = """\
 server.modules = ( "mod_fastcgi" )
@@ -28,18 +28,8 @@ fastcgi.server = ( "/" => ((
 )))
 """
 
-APACHE = """\
-ServerRoot "{place}"
-ServerName localhost
-PidFile "{place}/{name}.pid"
-DefaultRuntimeDir "{place}/run"
-ErrorLog "{place}/{name}.log"
-Listen 127.0.0.1:{port}
-LoadModule mpm_event_module {modules}/mod_mpm_event.so
-LoadModule authz_core_module {modules}/mod_authz_core.so
+APACHE = APACHE_HEAD + """\
 LoadModule fcgid_module {modules}/mod_fcgid.so
-{who}
-ServerLimit 1
 ThreadsPerChild 64
 MaxRequestWorkers 64
 DocumentRoot "{apps}"

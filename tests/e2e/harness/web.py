@@ -37,7 +37,8 @@ AUTHORIZER = """\
 "/" => (( "host" => "{host}", "port" => {port}, "mode" => "authorizer",
     "check-local" => "disable" ))"""
 
-APACHE = """\
+# What each Apache begins with. {who}: User and Group, where it is root's.
+APACHE_HEAD = """\
 ServerRoot "{place}"
 ServerName localhost
 PidFile "{place}/{name}.pid"
@@ -47,11 +48,13 @@ LogLevel warn
 Listen 127.0.0.1:{port}
 LoadModule mpm_event_module {modules}/mod_mpm_event.so
 LoadModule authz_core_module {modules}/mod_authz_core.so
+{who}
+ServerLimit 1
+"""
+APACHE = APACHE_HEAD + """\
 LoadModule proxy_module {modules}/mod_proxy.so
 LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
-{who}
 StartServers 1
-ServerLimit 1
 ThreadsPerChild 16
 MaxRequestWorkers 16
 DocumentRoot "{root}"
