@@ -36,6 +36,23 @@ gateway_park(struct gateway *g, struct connection *c, enum parked reason,
 	return c->request != NULL ? answer_nothing(c, 0) : NEXT_CLOSE;
 }
 
+/* The next head comes under what is in force now. */
+static void
+expect_head(struct gateway *g, struct connection *c)
+{
+	struct generation *current = gateway_generation(g);
+
+	intake_expect(c, &current->config->gateway);
+	generation_unref(current);
+}
+
+enum next
+gateway_hear_head(struct gateway *g, struct connection *c)
+{
+	expect_head(g, c);
+	return gateway_park(g, c, PARKED_HEAD, EPOLLIN, c->head_deadline_us);
+}
+
 enum next
 gateway_await_head(struct gateway *g, struct connection *c)
 {
@@ -44,7 +61,8 @@ gateway_await_head(struct gateway *g, struct connection *c)
 
 	if (idle) {
 		if (atomic_load(&g->stopping))
-			return NEXT_CLOSE;
+			return connection_has_input(c) ? gateway_hear_head(g, c)
+						       : NEXT_CLOSE;
 		buf_shrink(&c->in);
 		return gateway_park(g, c, PARKED_IDLE, EPOLLIN, INT64_MAX);
 	}
@@ -79,23 +97,6 @@ gateway_drain(struct gateway *g, struct connection *c)
 	if (!intake_drain(c))
 		return NEXT_CLOSE;
 	return gateway_park(g, c, PARKED_DRAIN, EPOLLIN, c->deadline_us);
-}
-
-/* The next head comes under what is in force now. */
-static void
-expect_head(struct gateway *g, struct connection *c)
-{
-	struct generation *current = gateway_generation(g);
-
-	intake_expect(c, &current->config->gateway);
-	generation_unref(current);
-}
-
-enum next
-gateway_hear_head(struct gateway *g, struct connection *c)
-{
-	expect_head(g, c);
-	return gateway_park(g, c, PARKED_HEAD, EPOLLIN, c->head_deadline_us);
 }
 
 /*
